@@ -1,0 +1,102 @@
+//! Whose clock decides: the store's.
+//!
+//! A process whose own clock is an hour off must not claim too early, take over too soon or write
+//! ids that sort into the future. So the wall clock of this machine is read only where this
+//! process *is* the store (a DuckDB file). With PostgreSQL the server's time is noted now and
+//! then, together with a monotonic reading, and carried on from there.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+#[derive(Clone, Debug)]
+pub struct Clock {
+    anchor: Arc<Mutex<Anchor>>,
+}
+
+#[derive(Debug)]
+struct Anchor {
+    at: Instant,
+    time: Timestamp,
+    /// The greatest id time handed out, in milliseconds, with a counter below it.
+    last_id: (u64, u32),
+}
+
+impl Clock {
+    /// Starts from this machine's wall clock; right only for the owner of a file, or until the
+    /// first [`Clock::set`].
+    pub(crate) fn local() -> Self {
+        let anchor = Anchor { at: Instant::now(), time: Timestamp::now(), last_id: (0, 0) };
+        Self { anchor: Arc::new(Mutex::new(anchor)) }
+    }
+
+    /// Takes over the store's time. Never moves the clock back: ids stay in order.
+    pub fn set(&self, time: Timestamp) {
+        let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        anchor.time = time;
+        anchor.at = Instant::now();
+    }
+
+    pub fn now(&self) -> Timestamp {
+        let anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        anchor.now()
+    }
+
+    /// A new version-7 id by the store's clock: later ids of one process are greater.
+    pub fn new_id(&self) -> Uuid {
+        let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        let millis = anchor.now().as_millisecond().max(0) as u64;
+        let (last, count) = anchor.last_id;
+        // 12 bits of counter in rand_a; past them, borrow the next millisecond.
+        anchor.last_id = if millis > last {
+            (millis, 0)
+        } else if count < 0xFFF {
+            (last, count + 1)
+        } else {
+            (last + 1, 0)
+        };
+        let (millis, count) = anchor.last_id;
+        drop(anchor);
+        id(millis, count)
+    }
+}
+
+/// Version 7 by hand only where the counter has its place; the random part comes from version 4.
+fn id(millis: u64, count: u32) -> Uuid {
+    let random = Uuid::new_v4();
+    let mut bytes = *random.as_bytes();
+    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+    bytes[6] = 0x70 | ((count >> 8) & 0x0F) as u8;
+    bytes[7] = (count & 0xFF) as u8;
+    Uuid::from_bytes(bytes)
+}
+
+impl Anchor {
+    fn now(&self) -> Timestamp {
+        let elapsed = SignedDuration::try_from(self.at.elapsed()).unwrap_or(SignedDuration::MAX);
+        self.time.checked_add(elapsed).unwrap_or(Timestamp::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_one_process_grow_even_within_a_millisecond() {
+        let clock = Clock::local();
+        let ids: Vec<Uuid> = (0..20_000).map(|_| clock.new_id()).collect();
+        assert!(ids.is_sorted(), "an id was smaller than the one before");
+        assert!(ids.iter().all(|id| id.get_version_num() == 7));
+    }
+
+    #[test]
+    fn the_stores_time_wins_over_the_machines() {
+        let clock = Clock::local();
+        let theirs: Timestamp = "2031-01-01T00:00:00Z".parse().unwrap();
+        clock.set(theirs);
+        assert!(clock.now().duration_since(theirs) < SignedDuration::from_secs(5));
+    }
+}

@@ -1,0 +1,120 @@
+//! Who owns the file: an advisory lock of our own beside it.
+//!
+//! DuckDB's lock is an fcntl lock, which any open and close of the file in the holding process
+//! gives away. Ours lies on `NAME.lock`, is held for life, and says who holds it and where that
+//! process can be asked.
+
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{Error, Result};
+
+/// Who holds a file, as its lock file says.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Holder {
+    pub pid: Option<u32>,
+    /// Where the holder serves the database, once it does.
+    pub url: Option<String>,
+    pub token: Option<String>,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.pid, &self.url) {
+            (Some(pid), Some(url)) => write!(f, "the lavra process {pid}, which serves it at {url}"),
+            (Some(pid), None) => write!(f, "the process {pid}"),
+            (None, Some(url)) => write!(f, "a lavra process that serves it at {url}"),
+            (None, None) => f.write_str("another process"),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: File,
+    path: PathBuf,
+    holder: Holder,
+}
+
+/// One name for one file, whatever links lead to it, so that it has one lock.
+pub(super) fn canonical(path: &Path) -> Result<PathBuf> {
+    let io = |source| Error::Io { operation: "open", path: path.to_owned(), source };
+    if path.exists() {
+        return path.canonicalize().map_err(io);
+    }
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().ok_or_else(|| {
+        Error::Config(format!("{} is not the name of a file", path.display()))
+    })?;
+    Ok(parent.canonicalize().map_err(io)?.join(name))
+}
+
+fn lock_path(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
+pub(super) fn take(database: &Path) -> Result<Lock> {
+    let path = lock_path(database);
+    let io = |source| Error::Io { operation: "lock", path: path.clone(), source };
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    let file = file.map_err(io)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(Error::Held { path: database.to_owned(), holder: read(&file) });
+        }
+        Err(TryLockError::Error(source)) => return Err(io(source)),
+    }
+    let token = Uuid::new_v4().simple().to_string();
+    let holder = Holder { pid: Some(std::process::id()), url: None, token: Some(token) };
+    let mut lock = Lock { file, path, holder };
+    lock.write()?;
+    Ok(lock)
+}
+
+/// Who holds `database` now; `None` if nobody does.
+pub fn holder(database: &Path) -> Result<Option<Holder>> {
+    let path = lock_path(&canonical(database)?);
+    let Ok(file) = File::open(&path) else { return Ok(None) };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => Ok(Some(read(&file))),
+        Err(TryLockError::Error(source)) => {
+            Err(Error::Io { operation: "read the lock", path, source })
+        }
+    }
+}
+
+fn read(mut file: &File) -> Holder {
+    let mut text = String::new();
+    let _unreadable_is_unknown = file.read_to_string(&mut text);
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+impl Lock {
+    pub(super) fn announce(&mut self, url: &str) -> Result<()> {
+        self.holder.url = Some(url.to_owned());
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let text = serde_json::to_string(&self.holder).map_err(Error::thread)?;
+        let written = self
+            .file
+            .set_len(0)
+            .and_then(|()| self.file.seek(SeekFrom::Start(0)))
+            .and_then(|_| self.file.write_all(text.as_bytes()));
+        written.map_err(|source| Error::Io {
+            operation: "write the lock",
+            path: self.path.clone(),
+            source,
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! What can go wrong with a database, in words that a tired person can act on.
+
+use std::path::PathBuf;
+
+use crate::duck::Holder;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("PostgreSQL at {host} cannot be reached: {reason}")]
+    Unreachable { host: String, reason: String },
+
+    #[error("{} is in use by {holder}", path.display())]
+    Held { path: PathBuf, holder: Holder },
+
+    #[error(
+        "the database was written by a newer version of lavra (it has the migration {id}, which \
+         this version does not know): use that version, or another database"
+    )]
+    Newer { id: String },
+
+    #[error("{}: only {free_mb} MB are free where the file lies; writing goes on when there is room", path.display())]
+    DiskFull { path: PathBuf, free_mb: u64 },
+
+    #[error("could not {operation}: {source}")]
+    Duck { operation: &'static str, source: duckdb::Error },
+
+    #[error("could not {operation}: {}", postgres_text(.source))]
+    Postgres { operation: &'static str, source: tokio_postgres::Error },
+
+    #[error("could not {operation}: PostgreSQL at {host} did not answer within {seconds} s")]
+    Timeout { operation: &'static str, host: String, seconds: u64 },
+
+    #[error("{0}")]
+    Config(String),
+
+    #[error("{0}")]
+    Secret(String),
+
+    #[error("could not {operation} {}: {source}", path.display())]
+    Io { operation: &'static str, path: PathBuf, source: std::io::Error },
+
+    #[error("a database thread ended early: {0}")]
+    Thread(String),
+}
+
+/// tokio-postgres prints only «db error»: the server's own words are in the source.
+fn postgres_text(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(db) => match db.detail() {
+            Some(detail) => format!("{} ({}; SQLSTATE {})", db.message(), detail, db.code().code()),
+            None => format!("{} (SQLSTATE {})", db.message(), db.code().code()),
+        },
+        None => match std::error::Error::source(error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        },
+    }
+}
+
+impl Error {
+    /// A stable name that scripts may match and the documentation explains.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } | Self::Timeout { .. } => "database_unreachable",
+            Self::Held { .. } => "database_held",
+            Self::Newer { .. } => "database_newer",
+            Self::DiskFull { .. } => "disk_full",
+            Self::Config(_) => "bad_configuration",
+            Self::Secret(_) => "secret_unreadable",
+            Self::Duck { .. } | Self::Postgres { .. } | Self::Io { .. } | Self::Thread(_) => {
+                "database_error"
+            }
+        }
+    }
+
+    /// Whether the same call may succeed a little later, with nothing changed by us: the server
+    /// restarts, a connection is cut, the disk is full for now.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Timeout { .. } | Self::DiskFull { .. } => true,
+            Self::Postgres { source, .. } => match source.code() {
+                // Connection trouble (08), resources (53), operator intervention (57),
+                // serialisation and deadlock (40); 25006 is a server that became a replica.
+                Some(state) => {
+                    let state = state.code();
+                    ["08", "53", "57", "40"].iter().any(|class| state.starts_with(class))
+                        || state == "25006"
+                }
+                None => true,
+            },
+            Self::Duck { source, .. } => {
+                let text = source.to_string();
+                text.contains("FATAL") || text.contains("IO Error") || text.contains("invalidated")
+            }
+            Self::Held { .. }
+            | Self::Newer { .. }
+            | Self::Config(_)
+            | Self::Secret(_)
+            | Self::Io { .. }
+            | Self::Thread(_) => false,
+        }
+    }
+
+    pub(crate) fn thread(error: impl std::fmt::Display) -> Self {
+        Self::Thread(error.to_string())
+    }
+}

@@ -1,0 +1,67 @@
+#![doc = include_str!("../README.md")]
+
+mod clock;
+mod duck;
+mod error;
+mod lease;
+mod migrate;
+mod postgres;
+mod schema;
+mod secret;
+mod target;
+
+pub use clock::Clock;
+pub use duck::{Duck, Holder, Options as DuckOptions, lock_holder, micros, timestamp};
+pub use error::{Error, Result};
+pub use lease::{Lease, Leases};
+pub use migrate::{Applied, Migration, migrate, print as print_migrations};
+pub use postgres::{Param, Pg};
+pub use schema::Schema;
+pub use secret::{Keyring, Secrets};
+pub use target::{Environment, Target};
+
+/// The crate whose `Connection` the closures of [`Duck::write`] and [`Duck::read`] receive.
+pub use duckdb;
+/// The types of the parameters that [`Pg`] takes.
+pub use tokio_postgres;
+
+use std::time::Duration;
+
+/// An open database: one file that this process owns, or a pool of connections to a server.
+#[derive(Clone, Debug)]
+pub enum Database {
+    Duck(Duck),
+    Postgres(Pg),
+}
+
+impl Database {
+    /// Opens `target`. A PostgreSQL server that does not answer is tried again for `patience`
+    /// before this gives up; a DuckDB file that another process holds is an error at once.
+    pub async fn open(target: &Target, schema: Schema, patience: Duration) -> Result<Self> {
+        match target {
+            Target::File(path) => {
+                let path = path.clone();
+                let opened = tokio::task::spawn_blocking(move || {
+                    Duck::open(&path, schema, duck::Options::default())
+                });
+                Ok(Self::Duck(opened.await.map_err(Error::thread)??))
+            }
+            Target::Postgres(url) => Ok(Self::Postgres(Pg::connect(url, schema, patience).await?)),
+        }
+    }
+
+    pub fn schema(&self) -> &Schema {
+        match self {
+            Self::Duck(duck) => duck.schema(),
+            Self::Postgres(pg) => pg.schema(),
+        }
+    }
+
+    /// The clock that decides: the server's, or, where this process owns the file, its own.
+    pub fn clock(&self) -> &Clock {
+        match self {
+            Self::Duck(duck) => duck.clock(),
+            Self::Postgres(pg) => pg.clock(),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The migration runner: ordered, embedded, idempotent, recorded in `schema_migrations`.
+//!
+//! Several processes may start at once. On PostgreSQL all of it is one transaction under a
+//! transaction-level advisory lock (which a pooler in transaction mode keeps), and a database
+//! that is up to date is left alone, so that no right to change the schema is needed then. On
+//! DuckDB the owner of the file is alone; each migration is a transaction between checkpoints.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use tokio_postgres::types::Type;
+
+use crate::{Database, Duck, Error, Pg, Result, Schema};
+
+/// One step of the schema, for both engines.
+#[derive(Clone, Copy, Debug)]
+pub struct Migration {
+    pub id: &'static str,
+    pub description: &'static str,
+    pub postgres: &'static str,
+    pub duckdb: &'static str,
+}
+
+/// The ids that a call of [`migrate`] applied; empty when the database was up to date.
+pub type Applied = Vec<&'static str>;
+
+const LEDGER: &str = "CREATE TABLE IF NOT EXISTS kodus_workflow.schema_migrations (
+    id VARCHAR(128) PRIMARY KEY,
+    description TEXT NOT NULL,
+    executed_at TIMESTAMPTZ NOT NULL DEFAULT NOW()
+)";
+const READ: &str = "SELECT id FROM kodus_workflow.schema_migrations";
+/// Any constant will do, as long as every lavra uses the same.
+const ADVISORY_LOCK: i64 = 0x006c_6176_7261;
+
+pub async fn migrate(database: &Database, migrations: &'static [Migration]) -> Result<Applied> {
+    match database {
+        Database::Postgres(pg) => on_postgres(pg, migrations).await,
+        Database::Duck(duck) => on_duckdb(duck, migrations).await,
+    }
+}
+
+/// The whole schema as a script for Terraform, Liquibase, Supabase or psql.
+pub fn print(migrations: &[Migration], schema: &Schema) -> String {
+    let mut script = format!("BEGIN;\n\nCREATE SCHEMA IF NOT EXISTS {schema};\n\n");
+    let _infallible = write!(
+        script,
+        "{};\nALTER TABLE {schema}.schema_migrations ENABLE ROW LEVEL SECURITY;\n",
+        schema.apply(LEDGER)
+    );
+    for migration in migrations {
+        let _infallible = write!(
+            script,
+            "\n-- {}: {}\n\n{}\n\nINSERT INTO {schema}.schema_migrations (id, description)\nVALUES ('{}', '{}')\nON CONFLICT DO NOTHING;\n",
+            migration.id,
+            migration.description,
+            schema.apply(migration.postgres).trim(),
+            migration.id,
+            migration.description.replace('\'', "''"),
+        );
+    }
+    script.push_str("\nCOMMIT;\n");
+    script
+}
+
+/// What is still to be applied; an id that we do not know means a newer lavra was here.
+fn missing(
+    migrations: &'static [Migration],
+    applied: &BTreeSet<String>,
+) -> Result<Vec<&'static Migration>> {
+    let unknown = applied.iter().find(|id| !migrations.iter().any(|m| m.id == id.as_str()));
+    match unknown {
+        Some(id) => Err(Error::Newer { id: id.clone() }),
+        None => Ok(migrations.iter().filter(|m| !applied.contains(m.id)).collect()),
+    }
+}
+
+async fn on_postgres(pg: &Pg, migrations: &'static [Migration]) -> Result<Applied> {
+    let operation = "migrate the database";
+    let failed = |source| Error::Postgres { operation, source };
+    let ledger = format!("{}.schema_migrations", pg.schema());
+    let exists = pg
+        .query(operation, "SELECT to_regclass($1) IS NOT NULL", &[(&ledger as _, Type::TEXT)])
+        .await?;
+    if exists.first().is_some_and(|row| row.get(0)) {
+        let rows = pg.query(operation, READ, &[]).await?;
+        let applied = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>();
+        if missing(migrations, &applied.map_err(failed)?)?.is_empty() {
+            return Ok(Vec::new());
+        }
+    }
+
+    let mut client = pg.client().await?;
+    let transaction = client.transaction().await.map_err(failed)?;
+    let lock = [(&ADVISORY_LOCK as _, Type::INT8)];
+    transaction.query_typed("SELECT pg_advisory_xact_lock($1)", &lock).await.map_err(failed)?;
+    let ground = format!(
+        "CREATE SCHEMA IF NOT EXISTS {schema}; {};
+         ALTER TABLE {schema}.schema_migrations ENABLE ROW LEVEL SECURITY;",
+        pg.schema().apply(LEDGER),
+        schema = pg.schema(),
+    );
+    transaction.batch_execute(&ground).await.map_err(failed)?;
+    let rows = transaction.query_typed(&*pg.schema().apply(READ), &[]).await.map_err(failed)?;
+    let applied = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>();
+    let mut done = Vec::new();
+    for migration in missing(migrations, &applied.map_err(failed)?)? {
+        let sql = pg.schema().apply(migration.postgres);
+        transaction.batch_execute(&sql).await.map_err(failed)?;
+        let record = pg.schema().apply(
+            "INSERT INTO kodus_workflow.schema_migrations (id, description) VALUES ($1, $2)",
+        );
+        let params =
+            [(&migration.id as _, Type::TEXT), (&migration.description as _, Type::TEXT)];
+        transaction.query_typed(&record, &params).await.map_err(failed)?;
+        done.push(migration.id);
+    }
+    transaction.commit().await.map_err(failed)?;
+    Ok(done)
+}
+
+async fn on_duckdb(duck: &Duck, migrations: &'static [Migration]) -> Result<Applied> {
+    let operation = "migrate the database";
+    let schema = duck.schema().clone();
+    let exists_in = schema.name().to_owned();
+    let exists: bool = duck
+        .read(operation, move |connection| {
+            let sql = "SELECT count(*) > 0 FROM information_schema.tables
+                       WHERE table_schema = $1 AND table_name = 'schema_migrations'";
+            connection.query_row(sql, [exists_in], |row| row.get(0))
+        })
+        .await?;
+    if !exists {
+        let ground = format!("CREATE SCHEMA IF NOT EXISTS {schema}; {};", schema.apply(LEDGER));
+        duck.reshape(move |connection| connection.execute_batch(&ground)).await?;
+    }
+    let read = duck.sql(READ);
+    let applied: BTreeSet<String> = duck
+        .read(operation, move |connection| {
+            let mut statement = connection.prepare(&read)?;
+            statement.query_map([], |row| row.get(0))?.collect()
+        })
+        .await?;
+    let mut done = Vec::new();
+    for migration in missing(migrations, &applied)? {
+        let sql = schema.apply(migration.duckdb).into_owned();
+        let record = duck.sql(
+            "INSERT INTO kodus_workflow.schema_migrations (id, description, executed_at)
+             VALUES ($1, $2, make_timestamp($3))",
+        );
+        let now = crate::micros(duck.clock().now());
+        duck.reshape(move |connection| {
+            connection.execute_batch(&sql)?;
+            let params = duckdb::params![migration.id, migration.description, now];
+            connection.execute(&record, params).map(|_| ())
+        })
+        .await?;
+        done.push(migration.id);
+    }
+    Ok(done)
+}

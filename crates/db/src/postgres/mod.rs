@@ -1,0 +1,111 @@
+//! A pool of connections that works through PgBouncer in transaction mode.
+//!
+//! Statements are sent typed and unnamed (`query_typed`), so nothing is prepared on a server
+//! connection that the next statement may not get again. Each call has a time limit; a connection
+//! that did not answer in time is thrown away, because its answer may still be under way.
+
+mod connect;
+mod listen;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Pool};
+use jiff::Timestamp;
+use secrecy::SecretString;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::{Clock, Error, Result, Schema};
+
+pub use listen::Listener;
+
+/// A parameter with its type, as `query_typed` wants them.
+pub type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+const CALL_LIMIT: Duration = Duration::from_secs(30);
+
+#[derive(Clone)]
+pub struct Pg {
+    pool: Pool,
+    dial: Arc<connect::Dial>,
+    schema: Schema,
+    clock: Clock,
+}
+
+impl std::fmt::Debug for Pg {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pg").field("host", &self.dial.host).finish_non_exhaustive()
+    }
+}
+
+impl Pg {
+    /// Connects, trying again for `patience` while the server does not answer, and takes over
+    /// the server's time.
+    pub async fn connect(url: &SecretString, schema: Schema, patience: Duration) -> Result<Self> {
+        let dial = connect::Dial::parse(url)?;
+        let pool = dial.pool()?;
+        let pg = Self { pool, dial: Arc::new(dial), schema, clock: Clock::local() };
+        connect::until_it_answers(&pg, patience).await?;
+        Ok(pg)
+    }
+
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub fn host(&self) -> &str {
+        &self.dial.host
+    }
+
+    /// Runs one statement and returns its rows. A single statement is its own transaction.
+    pub async fn query(
+        &self,
+        operation: &'static str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>> {
+        let sql = self.schema.apply(sql);
+        let client = self.client().await?;
+        let call = client.query_typed(&sql, params);
+        match tokio::time::timeout(CALL_LIMIT, call).await {
+            Ok(rows) => rows.map_err(|source| Error::Postgres { operation, source }),
+            Err(_) => {
+                drop(Object::take(client));
+                Err(Error::Timeout {
+                    operation,
+                    host: self.dial.host.clone(),
+                    seconds: CALL_LIMIT.as_secs(),
+                })
+            }
+        }
+    }
+
+    /// A connection of the pool, for the few verbs that need several statements in a transaction.
+    pub async fn client(&self) -> Result<Object> {
+        self.pool.get().await.map_err(|error| self.dial.unreachable(&error))
+    }
+
+    /// Asks the server for its time and carries the clock on from there.
+    pub async fn synchronise(&self) -> Result<Timestamp> {
+        let rows = self.query("read the server's clock", "SELECT clock_timestamp()", &[]).await?;
+        let time = match rows.first() {
+            Some(row) => row.try_get(0).map_err(|source| Error::Postgres {
+                operation: "read the server's clock",
+                source,
+            })?,
+            None => self.clock.now(),
+        };
+        self.clock.set(time);
+        Ok(time)
+    }
+
+    /// Notifications on `channel`: a hint that shortens a wait, never the only way to learn.
+    pub fn listen(&self, channel: &str) -> Listener {
+        Listener::start(Arc::clone(&self.dial), self.schema.apply(channel).into_owned())
+    }
+}

@@ -1,0 +1,100 @@
+//! The command line. Parsed by hand: six verbs do not pay for a parser that every cold build compiles first.
+
+use anyhow::{Result, bail};
+
+pub(crate) const HELP: &str = "\
+cargo xtask COMMAND
+
+  test [nextest arguments…]   get what is missing, start private servers, run every test
+                              (`test -p lavra-db`, `test a_page_past_the_end`: only those)
+  servers [-- command…]       start the private servers; run the command with them, or print
+                              `export LAVRA_TEST_…` lines and stay until stdin closes or Ctrl-C
+  check                       format, clippy, documentation, unused dependencies, licences and bans
+  demo [-- arguments…]        build lavra and run `lavra demo`
+  bench [NAME]                measure beside other systems, one table; without a name: the list
+  torture [NAME [-- arguments…]]
+                              kill processes for real; without a name: the list
+
+Environment:
+  LAVRA_TEST_POSTGRES, LAVRA_TEST_AMQP
+                              servers to use instead of private ones (postgres://…, amqp://…)
+  CARGO_TARGET_DIR            where cargo builds
+  XDG_CACHE_HOME              what was downloaded or built once is kept in its lavra/ (default: ~/.cache)";
+
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    Help,
+    Test { nextest: Vec<String> },
+    Servers { command: Vec<String> },
+    Check,
+    Demo { args: Vec<String> },
+    Bench { name: Option<String> },
+    Torture { name: Option<String>, args: Vec<String> },
+}
+
+pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
+    let mut args = args.peekable();
+    let Some(verb) = args.next() else {
+        return Ok(Task::Help);
+    };
+    let task = match verb.as_str() {
+        "help" | "-h" | "--help" => return Ok(Task::Help),
+        "test" => return Ok(Task::Test { nextest: args.collect() }),
+        "servers" => Task::Servers { command: after_dashes(&mut args)? },
+        "check" => Task::Check,
+        "demo" => Task::Demo { args: after_dashes(&mut args)? },
+        "bench" => Task::Bench { name: name(&mut args) },
+        "torture" => Task::Torture { name: name(&mut args), args: after_dashes(&mut args)? },
+        other => bail!("unknown command `{other}`"),
+    };
+    match args.next() {
+        None => Ok(task),
+        Some(extra) => bail!("`{verb}` does not take `{extra}`"),
+    }
+}
+
+fn name(args: &mut std::iter::Peekable<impl Iterator<Item = String>>) -> Option<String> {
+    args.next_if(|word| !word.starts_with('-'))
+}
+
+fn after_dashes(args: &mut std::iter::Peekable<impl Iterator<Item = String>>) -> Result<Vec<String>> {
+    match args.next().as_deref() {
+        None => Ok(Vec::new()),
+        Some("--") => Ok(args.collect()),
+        Some(other) => bail!("unexpected `{other}`: put what is to be passed on after `--`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Task> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn no_arguments_ask_for_help() {
+        assert_eq!(parsed("").unwrap(), Task::Help);
+    }
+
+    #[test]
+    fn test_passes_everything_on_to_nextest() {
+        let nextest = vec!["-p".to_owned(), "lavra-db".to_owned(), "--no-capture".to_owned()];
+        assert_eq!(parsed("test -p lavra-db --no-capture").unwrap(), Task::Test { nextest });
+    }
+
+    #[test]
+    fn a_command_stands_after_two_dashes() {
+        assert_eq!(parsed("servers -- psql").unwrap(), Task::Servers { command: vec!["psql".to_owned()] });
+        assert!(parsed("servers psql").is_err());
+    }
+
+    #[test]
+    fn what_a_command_does_not_take_is_an_error() {
+        assert!(parsed("check everything").is_err());
+        assert!(parsed("bench tasks twice").is_err());
+        assert!(parsed("tset").is_err());
+    }
+}

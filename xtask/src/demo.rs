@@ -1,0 +1,23 @@
+//! `cargo xtask demo`: the demo from a fresh checkout.
+
+use std::os::unix::process::CommandExt;
+
+use anyhow::{Context, Result};
+
+use crate::workspace::Workspace;
+use crate::{duckdb, exec, interrupt, output};
+
+/// Builds `lavra` and becomes `lavra demo`. The dev profile: from nothing, it is there sooner.
+pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
+    duckdb::ensure(workspace)?;
+    exec::run_beside_data(workspace.cargo().args(["build", "--package", "lavra", "--bin", "lavra"]))?;
+    interrupt::check()?;
+    let lavra = workspace.target().join("debug/lavra");
+    output::step(&format!("lavra demo {}", args.join(" ")));
+    let mut demo = workspace.command(&lavra);
+    if let Some(directory) = std::env::var_os("PWD") {
+        demo.current_dir(directory);
+    }
+    let error = demo.arg("demo").args(args).exec();
+    Err(error).with_context(|| format!("cannot start {}", lavra.display()))
+}

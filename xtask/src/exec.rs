@@ -1,0 +1,59 @@
+//! Commands run to their end in the foreground.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Pid;
+
+use crate::{interrupt, output};
+
+/// Runs a command with our own stdio and says which; a failure is an error that names it.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    output::step(&line(command));
+    let status = wait(command)?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", line(command));
+    }
+    Ok(())
+}
+
+/// Like [`run`], but what the command has to say on stdout is shown on stderr: ours is for data.
+pub(crate) fn run_beside_data(command: &mut Command) -> Result<()> {
+    run(command.stdin(Stdio::null()).stdout(std::io::stderr()))
+}
+
+fn wait(command: &mut Command) -> Result<std::process::ExitStatus> {
+    interrupt::check()?;
+    let mut child = command.spawn().with_context(|| not_started(command))?;
+    interrupt::set_foreground(Pid::from_raw(child.id() as i32));
+    let status = child.wait().with_context(|| format!("lost sight of `{}`", line(command)));
+    interrupt::set_foreground(None);
+    interrupt::check()?;
+    status
+}
+
+/// What a command printed on stdout; its stderr is shown only when it fails.
+pub(crate) fn capture(command: &mut Command) -> Result<String> {
+    let output = command.stdin(Stdio::null()).output().with_context(|| not_started(command))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("`{}` failed ({}): {}", line(command), output.status, said.trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{}` printed no UTF-8", line(command)))
+}
+
+/// Whether a command runs and succeeds, in silence.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+fn not_started(command: &Command) -> String {
+    format!("cannot start `{}`: is it installed and on the PATH?", line(command))
+}
+
+/// The command as a person would type it.
+fn line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,69 @@
+//! `cargo xtask`: what building, testing, checking and measuring Lavra needs beyond plain cargo.
+//!
+//! It runs on a machine that has a Rust toolchain and Debian's package manager and nothing else, so
+//! every command first gets what it is missing: see [`apt`], [`duckdb`] and [`tools`]. Servers are
+//! private: free loopback ports, temporary directories, an unprivileged user, gone at the end.
+
+mod apt;
+mod bench;
+mod check;
+mod cli;
+mod daemon;
+mod demo;
+mod duckdb;
+mod environment;
+mod exec;
+mod interrupt;
+mod output;
+mod ports;
+mod scratch;
+mod servers;
+mod test;
+mod tools;
+mod torture;
+mod user;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use cli::Task;
+use interrupt::Interrupted;
+use workspace::Workspace;
+
+fn main() -> ExitCode {
+    let task = match cli::parse(std::env::args().skip(1)) {
+        Ok(task) => task,
+        Err(usage) => {
+            output::note(&format!("{usage}\n\n{}", cli::HELP));
+            return ExitCode::from(2);
+        }
+    };
+    match perform(task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<Interrupted>() => {
+            output::note("interrupted");
+            ExitCode::from(130)
+        }
+        Err(error) => {
+            output::note(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(task: Task) -> Result<()> {
+    interrupt::watch()?;
+    match task {
+        Task::Help => {
+            output::data(cli::HELP);
+            Ok(())
+        }
+        Task::Test { nextest } => test::run(&Workspace::locate()?, &nextest),
+        Task::Servers { command } => servers::run(&Workspace::locate()?, &command),
+        Task::Check => check::run(&Workspace::locate()?),
+        Task::Demo { args } => demo::run(&Workspace::locate()?, &args),
+        Task::Bench { name } => bench::run(&Workspace::locate()?, name.as_deref()),
+        Task::Torture { name, args } => torture::run(&Workspace::locate()?, name.as_deref(), &args),
+    }
+}
