@@ -52,25 +52,41 @@ impl Package {
 
     /// [`Self::find`] for what [`ensure`] has seen to.
     pub(crate) fn path(self) -> Result<PathBuf> {
-        self.find().with_context(|| format!("Debian's {} does not bring what it should: reinstall it", self.debian().join(" and ")))
+        self.find().with_context(|| {
+            format!(
+                "Debian's {} does not bring what it should: reinstall it",
+                self.debian().join(" and ")
+            )
+        })
     }
 }
 
 /// Installs those packages that are missing.
 pub(crate) fn ensure(wanted: &[Package]) -> Result<()> {
-    let missing: Vec<&str> = wanted.iter().filter(|package| package.find().is_none()).flat_map(|package| package.debian()).copied().collect();
+    let missing: Vec<&str> = wanted
+        .iter()
+        .filter(|package| package.find().is_none())
+        .flat_map(|package| package.debian())
+        .copied()
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
     let names = missing.join(" ");
     let Some(root) = Root::find() else {
-        bail!("missing: {names}. Install with `apt-get install {names}` (this user is neither root nor allowed to sudo without a password)");
+        bail!(
+            "missing: {names}. Install with `apt-get install {names}` (this user is neither root nor allowed to sudo without a password)"
+        );
     };
     output::step(&format!("installing Debian's {names}"));
     let _quiet = NoServices::begin(root)?;
     exec::run_beside_data(root.command("apt-get").args(["update", "--quiet"]))?;
-    exec::run_beside_data(root.command("apt-get").args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(&missing))
-        .with_context(|| format!("cannot install {names}"))
+    exec::run_beside_data(
+        root.command("apt-get")
+            .args(["install", "--yes", "--quiet", "--no-install-recommends"])
+            .args(&missing),
+    )
+    .with_context(|| format!("cannot install {names}"))
 }
 
 /// How to become root.
@@ -123,7 +139,9 @@ impl NoServices {
 impl Drop for NoServices {
     fn drop(&mut self) {
         if self.ours && !exec::succeeds(self.root.command("rm").arg(POLICY)) {
-            output::note(&format!("cannot remove {POLICY}: remove it by hand, or Debian starts no server that you install"));
+            output::note(&format!(
+                "cannot remove {POLICY}: remove it by hand, or Debian starts no server that you install"
+            ));
         }
     }
 }
@@ -134,22 +152,33 @@ fn existing(path: &str) -> Option<PathBuf> {
 
 fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(program)).find(|file| file.is_file())
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(program))
+        .find(|file| file.is_file())
 }
 
 /// The programs of the newest PostgreSQL. Those on the PATH may be wrappers that choose another cluster.
 fn newest_postgres(versions: &Path) -> Option<PathBuf> {
-    let numbered = children(versions).filter_map(|path| Some((path.file_name()?.to_str()?.parse::<u32>().ok()?, path)));
-    let (_, newest) = numbered.filter(|(_, path)| path.join("bin/postgres").exists()).max()?;
+    let numbered = children(versions)
+        .filter_map(|path| Some((path.file_name()?.to_str()?.parse::<u32>().ok()?, path)));
+    let (_, newest) = numbered
+        .filter(|(_, path)| path.join("bin/postgres").exists())
+        .max()?;
     Some(newest.join("bin"))
 }
 
 fn faketime(libraries: &Path) -> Option<PathBuf> {
-    children(libraries).map(|directory| directory.join("faketime/libfaketime.so.1")).find(|file| file.exists())
+    children(libraries)
+        .map(|directory| directory.join("faketime/libfaketime.so.1"))
+        .find(|file| file.exists())
 }
 
 fn children(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
+    fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
 }
 
 #[cfg(test)]
@@ -166,6 +195,9 @@ mod tests {
         for version in ["9", "15"] {
             fs::write(versions.path().join(version).join("bin/postgres"), "").unwrap();
         }
-        assert_eq!(newest_postgres(versions.path()), Some(versions.path().join("15/bin")));
+        assert_eq!(
+            newest_postgres(versions.path()),
+            Some(versions.path().join("15/bin"))
+        );
     }
 }

@@ -1,4 +1,50 @@
-//! stub
-use anyhow::Result;
+//! `cargo xtask bench NAME`: Lavra beside other systems, in one run on one machine with the same
+//! servers, so that the ratios mean something where the figures do not.
+//!
+//! It is a report: bars that are missed do not make it fail, measurements that did not run do.
+
+mod bars;
+mod driver;
+mod figures;
+mod tasks;
+
+use anyhow::{Result, bail};
+
 use crate::workspace::Workspace;
-pub(crate) fn run(_w: &Workspace, _n: Option<&str>) -> Result<()> { Ok(()) }
+use crate::{output, scratch};
+
+/// One comparison.
+struct Comparison {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Workspace, &[String]) -> Result<()>,
+}
+
+const COMPARISONS: &[Comparison] = &[Comparison {
+    name: "tasks",
+    about: "task systems on PostgreSQL, and delivery by RabbitMQ; `-- --rounds 3` takes medians",
+    run: tasks::run,
+}];
+
+pub(crate) fn run(workspace: &Workspace, name: Option<&str>, args: &[String]) -> Result<()> {
+    let Some(name) = name else {
+        output::data(&list());
+        return Ok(());
+    };
+    let Some(comparison) = COMPARISONS
+        .iter()
+        .find(|comparison| comparison.name == name)
+    else {
+        bail!("there is no bench `{name}`. There are:\n{}", list());
+    };
+    scratch::sweep();
+    (comparison.run)(workspace, args)
+}
+
+fn list() -> String {
+    let lines: Vec<String> = COMPARISONS
+        .iter()
+        .map(|comparison| format!("{:<12}{}", comparison.name, comparison.about))
+        .collect();
+    lines.join("\n")
+}

@@ -1,4 +1,47 @@
-//! stub
-use anyhow::Result;
+//! `cargo xtask check`: everything that can be judged without running Lavra. Quick judgements first.
+
+use anyhow::{Context, Result};
+
+use crate::tools::{self, Tool};
 use crate::workspace::Workspace;
-pub(crate) fn run(_w: &Workspace) -> Result<()> { Ok(()) }
+use crate::{duckdb, exec};
+
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let cargo = |args: &[&str]| exec::run(workspace.cargo().args(args));
+    cargo(&["fmt", "--all", "--check"]).context("run `cargo fmt --all`")?;
+    cargo(&["fmt", "--manifest-path", "bench/Cargo.toml", "--check"])
+        .context("run `cargo fmt --manifest-path bench/Cargo.toml`")?;
+
+    tools::ensure(workspace, Tool::Machete)?;
+    cargo(&["machete"]).context("remove the dependencies that are not used")?;
+    tools::ensure(workspace, Tool::Deny)?;
+    // Advisories are looked at before a release: their database is not a package of the registry.
+    cargo(&[
+        "deny",
+        "--workspace",
+        "--all-features",
+        "--log-level",
+        "error",
+        "check",
+        "bans",
+        "licenses",
+        "sources",
+    ])
+    .context("see deny.toml for the rules and their reasons")?;
+
+    duckdb::ensure(workspace)?;
+    cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ])?;
+    exec::run(
+        workspace
+            .cargo()
+            .args(["doc", "--workspace", "--no-deps"])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )
+}

@@ -11,7 +11,8 @@ cargo xtask COMMAND
                               `export LAVRA_TEST_…` lines and stay until stdin closes or Ctrl-C
   check                       format, clippy, documentation, unused dependencies, licences and bans
   demo [-- arguments…]        build lavra and run `lavra demo`
-  bench [NAME]                measure beside other systems, one table; without a name: the list
+  bench [NAME [-- arguments…]]
+                              measure beside other systems, one table; without a name: the list
   torture [NAME [-- arguments…]]
                               kill processes for real; without a name: the list
 
@@ -25,12 +26,24 @@ Environment:
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     Help,
-    Test { nextest: Vec<String> },
-    Servers { command: Vec<String> },
+    Test {
+        nextest: Vec<String>,
+    },
+    Servers {
+        command: Vec<String>,
+    },
     Check,
-    Demo { args: Vec<String> },
-    Bench { name: Option<String> },
-    Torture { name: Option<String>, args: Vec<String> },
+    Demo {
+        args: Vec<String>,
+    },
+    Bench {
+        name: Option<String>,
+        args: Vec<String>,
+    },
+    Torture {
+        name: Option<String>,
+        args: Vec<String>,
+    },
 }
 
 pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
@@ -40,12 +53,26 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
     };
     let task = match verb.as_str() {
         "help" | "-h" | "--help" => return Ok(Task::Help),
-        "test" => return Ok(Task::Test { nextest: args.collect() }),
-        "servers" => Task::Servers { command: after_dashes(&mut args)? },
+        "test" => {
+            return Ok(Task::Test {
+                nextest: args.collect(),
+            });
+        }
+        "servers" => Task::Servers {
+            command: after_dashes(&mut args)?,
+        },
         "check" => Task::Check,
-        "demo" => Task::Demo { args: after_dashes(&mut args)? },
-        "bench" => Task::Bench { name: name(&mut args) },
-        "torture" => Task::Torture { name: name(&mut args), args: after_dashes(&mut args)? },
+        "demo" => Task::Demo {
+            args: after_dashes(&mut args)?,
+        },
+        "bench" => Task::Bench {
+            name: name(&mut args),
+            args: after_dashes(&mut args)?,
+        },
+        "torture" => Task::Torture {
+            name: name(&mut args),
+            args: after_dashes(&mut args)?,
+        },
         other => bail!("unknown command `{other}`"),
     };
     match args.next() {
@@ -58,7 +85,9 @@ fn name(args: &mut std::iter::Peekable<impl Iterator<Item = String>>) -> Option<
     args.next_if(|word| !word.starts_with('-'))
 }
 
-fn after_dashes(args: &mut std::iter::Peekable<impl Iterator<Item = String>>) -> Result<Vec<String>> {
+fn after_dashes(
+    args: &mut std::iter::Peekable<impl Iterator<Item = String>>,
+) -> Result<Vec<String>> {
     match args.next().as_deref() {
         None => Ok(Vec::new()),
         Some("--") => Ok(args.collect()),
@@ -81,13 +110,25 @@ mod tests {
 
     #[test]
     fn test_passes_everything_on_to_nextest() {
-        let nextest = vec!["-p".to_owned(), "lavra-db".to_owned(), "--no-capture".to_owned()];
-        assert_eq!(parsed("test -p lavra-db --no-capture").unwrap(), Task::Test { nextest });
+        let nextest = vec![
+            "-p".to_owned(),
+            "lavra-db".to_owned(),
+            "--no-capture".to_owned(),
+        ];
+        assert_eq!(
+            parsed("test -p lavra-db --no-capture").unwrap(),
+            Task::Test { nextest }
+        );
     }
 
     #[test]
     fn a_command_stands_after_two_dashes() {
-        assert_eq!(parsed("servers -- psql").unwrap(), Task::Servers { command: vec!["psql".to_owned()] });
+        assert_eq!(
+            parsed("servers -- psql").unwrap(),
+            Task::Servers {
+                command: vec!["psql".to_owned()]
+            }
+        );
         assert!(parsed("servers psql").is_err());
     }
 

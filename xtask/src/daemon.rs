@@ -45,23 +45,54 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts a command that stays in the foreground; its output is appended to the log.
     pub(crate) fn start(name: &'static str, mut command: Command, log: &Path) -> Result<Self> {
-        let file = std::fs::File::options().create(true).append(true).open(log).with_context(|| format!("cannot write {}", log.display()))?;
-        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0);
+        let file = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(log)
+            .with_context(|| format!("cannot write {}", log.display()))?;
+        command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .process_group(0);
         let (reply, answer) = channel();
-        NURSERY.send(Birth { command, reply }).ok().context("the thread that starts servers is gone")?;
-        let child = answer.recv().context("the thread that starts servers is gone")?.with_context(|| format!("cannot start {name}"))?;
-        Ok(Self { name, child, log: log.to_owned() })
+        NURSERY
+            .send(Birth { command, reply })
+            .ok()
+            .context("the thread that starts servers is gone")?;
+        let child = answer
+            .recv()
+            .context("the thread that starts servers is gone")?
+            .with_context(|| format!("cannot start {name}"))?;
+        Ok(Self {
+            name,
+            child,
+            log: log.to_owned(),
+        })
     }
 
     /// Waits until `ready` says so. A server that ends instead, or takes too long, is an error with the end of its log.
-    pub(crate) fn wait_until(&mut self, patience: Duration, mut ready: impl FnMut() -> bool) -> Result<()> {
+    pub(crate) fn wait_until(
+        &mut self,
+        patience: Duration,
+        mut ready: impl FnMut() -> bool,
+    ) -> Result<()> {
         let start = Instant::now();
         while !ready() {
             if let Some(status) = self.child.try_wait()? {
-                bail!("{} ended at its start ({status}):\n{}", self.name, self.last_words());
+                bail!(
+                    "{} ended at its start ({status}):\n{}",
+                    self.name,
+                    self.last_words()
+                );
             }
             if start.elapsed() > patience {
-                bail!("{} is not ready after {} s:\n{}", self.name, patience.as_secs(), self.last_words());
+                bail!(
+                    "{} is not ready after {} s:\n{}",
+                    self.name,
+                    patience.as_secs(),
+                    self.last_words()
+                );
             }
             interrupt::sleep(Duration::from_millis(25))?;
         }
@@ -74,7 +105,12 @@ impl Daemon {
         let start = Instant::now();
         while self.child.try_wait()?.is_none() {
             if start.elapsed() > patience {
-                bail!("{} did not stop within {} s and was killed:\n{}", self.name, patience.as_secs(), self.last_words());
+                bail!(
+                    "{} did not stop within {} s and was killed:\n{}",
+                    self.name,
+                    patience.as_secs(),
+                    self.last_words()
+                );
             }
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -10,7 +10,13 @@ use crate::{duckdb, exec, interrupt, output};
 /// Builds `lavra` and becomes `lavra demo`. The dev profile: from nothing, it is there sooner.
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     duckdb::ensure(workspace)?;
-    exec::run_beside_data(workspace.cargo().args(["build", "--package", "lavra", "--bin", "lavra"]))?;
+    exec::run_beside_data(workspace.cargo().args([
+        "build",
+        "--package",
+        "lavra",
+        "--bin",
+        "lavra",
+    ]))?;
     interrupt::check()?;
     let lavra = workspace.target().join("debug/lavra");
     output::step(&format!("lavra demo {}", args.join(" ")));

@@ -13,7 +13,10 @@ pub(crate) fn clean(program: impl AsRef<std::ffi::OsStr>, target: &Path) -> Comm
     let mut command = Command::new(program);
     for (name, value) in std::env::vars_os() {
         let Some(text) = name.to_str() else { continue };
-        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"].iter().any(|prefix| text.starts_with(prefix)) {
+        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"]
+            .iter()
+            .any(|prefix| text.starts_with(prefix))
+        {
             command.env_remove(&name);
         } else if text == "LD_LIBRARY_PATH" {
             match without_build_directories(&value, target) {
@@ -29,7 +32,9 @@ fn without_build_directories(value: &OsString, target: &Path) -> Option<OsString
     let sysroot = std::env::var_os("RUSTUP_HOME").or_else(|| std::env::var_os("HOME"));
     let kept: Vec<_> = std::env::split_paths(value)
         .filter(|path| !path.starts_with(target))
-        .filter(|path| !(path.ends_with("lib") && sysroot.as_ref().is_some_and(|home| path.starts_with(home))))
+        .filter(|path| {
+            !(path.ends_with("lib") && sysroot.as_ref().is_some_and(|home| path.starts_with(home)))
+        })
         .filter(|path| !path.as_os_str().is_empty())
         .collect();
     if kept.is_empty() {
@@ -46,7 +51,13 @@ mod tests {
     fn only_what_cargo_added_goes() {
         let target = Path::new("/build/target");
         let value = OsString::from("/build/target/debug/deps:/build/target/debug:/opt/oracle/lib");
-        assert_eq!(without_build_directories(&value, target).unwrap(), "/opt/oracle/lib");
-        assert_eq!(without_build_directories(&OsString::from("/build/target/debug"), target), None);
+        assert_eq!(
+            without_build_directories(&value, target).unwrap(),
+            "/opt/oracle/lib"
+        );
+        assert_eq!(
+            without_build_directories(&OsString::from("/build/target/debug"), target),
+            None
+        );
     }
 }

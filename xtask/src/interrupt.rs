@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io::IsTerminal;
+use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 static RECEIVED: AtomicBool = AtomicBool::new(false);
-static FOREGROUND: Mutex<Option<Pid>> = Mutex::new(None);
+static FOREGROUND: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 /// The run was ended by a signal.
 #[derive(Debug)]
@@ -30,7 +31,8 @@ impl std::error::Error for Interrupted {}
 
 /// Starts to watch for signals. From here on they no longer end the process by themselves.
 pub(crate) fn watch() -> Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for signals")?;
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for signals")?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
             if RECEIVED.swap(true, Ordering::SeqCst) {
@@ -46,16 +48,40 @@ pub(crate) fn watch() -> Result<()> {
 }
 
 fn tell_foreground() {
-    let foreground = FOREGROUND.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(pid) = *foreground {
+    for pid in FOREGROUND
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .iter()
+    {
         // It may have ended by itself between the lock and here.
-        let _ = kill_process(pid, Signal::TERM);
+        let _ = kill_process(*pid, Signal::TERM);
     }
 }
 
-/// Names the process that is to hear of a signal, or none.
-pub(crate) fn set_foreground(pid: Option<Pid>) {
-    *FOREGROUND.lock().unwrap_or_else(PoisonError::into_inner) = pid;
+/// While it lives, a signal to us is told to that process too.
+#[derive(Debug)]
+pub(crate) struct Foreground(Option<Pid>);
+
+impl Foreground {
+    pub(crate) fn of(child: &Child) -> Self {
+        let pid = Pid::from_raw(child.id() as i32);
+        FOREGROUND
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(pid);
+        Self(pid)
+    }
+}
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0 {
+            FOREGROUND
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .retain(|one| *one != pid);
+        }
+    }
 }
 
 /// An error once a signal came.

@@ -63,7 +63,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Servers { command } => servers::run(&Workspace::locate()?, &command),
         Task::Check => check::run(&Workspace::locate()?),
         Task::Demo { args } => demo::run(&Workspace::locate()?, &args),
-        Task::Bench { name } => bench::run(&Workspace::locate()?, name.as_deref()),
+        Task::Bench { name, args } => bench::run(&Workspace::locate()?, name.as_deref(), &args),
         Task::Torture { name, args } => torture::run(&Workspace::locate()?, name.as_deref(), &args),
     }
 }

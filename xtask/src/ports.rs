@@ -32,7 +32,8 @@ pub(crate) fn free() -> Result<u16> {
 /// Another place for every call and every process, so that two runs side by side seldom meet.
 fn somewhere() -> u16 {
     let elapsed = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    let mixed = (elapsed.as_nanos() as u64 ^ u64::from(std::process::id()) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (elapsed.as_nanos() as u64 ^ u64::from(std::process::id()) << 32)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 40) as u16 % COUNT
 }
 
@@ -44,6 +45,10 @@ mod tests {
     fn a_port_is_given_out_once() {
         let ports: BTreeSet<u16> = (0..50).map(|_| free().unwrap()).collect();
         assert_eq!(ports.len(), 50);
-        assert!(ports.iter().all(|port| (FIRST..FIRST + COUNT).contains(port)));
+        assert!(
+            ports
+                .iter()
+                .all(|port| (FIRST..FIRST + COUNT).contains(port))
+        );
     }
 }

@@ -20,7 +20,10 @@ pub(crate) struct Scratch {
 impl Scratch {
     pub(crate) fn new(what: &str, user: &User) -> Result<Self> {
         let name = format!("{PREFIX}{}-{what}-", std::process::id());
-        let directory = tempfile::Builder::new().prefix(&name).tempdir().context("cannot make a temporary directory: is TMPDIR writable?")?;
+        let directory = tempfile::Builder::new()
+            .prefix(&name)
+            .tempdir()
+            .context("cannot make a temporary directory: is TMPDIR writable?")?;
         user.own(directory.path())?;
         Ok(Self { directory })
     }
@@ -44,9 +47,16 @@ impl Scratch {
 
 /// Removes directories of runs that are no more. What cannot be removed is another user's.
 pub(crate) fn sweep() {
-    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else {
+        return;
+    };
     for entry in entries.flatten() {
-        if entry.file_name().to_str().and_then(owner).is_some_and(is_gone) {
+        if entry
+            .file_name()
+            .to_str()
+            .and_then(owner)
+            .is_some_and(is_gone)
+        {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

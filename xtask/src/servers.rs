@@ -21,7 +21,13 @@ use crate::workspace::Workspace;
 use crate::{duckdb, exec, output, scratch};
 
 /// What the servers and the tests around them need of Debian.
-pub(crate) const PACKAGES: &[Package] = &[Package::PostgreSql, Package::PgBouncer, Package::RabbitMq, Package::Faketime, Package::Python];
+pub(crate) const PACKAGES: &[Package] = &[
+    Package::PostgreSql,
+    Package::PgBouncer,
+    Package::RabbitMq,
+    Package::Faketime,
+    Package::Python,
+];
 
 const POSTGRES: &str = "LAVRA_TEST_POSTGRES";
 const PGBOUNCER: &str = "LAVRA_TEST_PGBOUNCER";
@@ -54,10 +60,18 @@ impl Servers {
             (postgres, rabbitmq.join())
         });
         let postgres = postgres?;
-        let rabbitmq = rabbitmq.map_err(|_| anyhow::anyhow!("the thread that starts RabbitMQ panicked"))??;
+        let rabbitmq =
+            rabbitmq.map_err(|_| anyhow::anyhow!("the thread that starts RabbitMQ panicked"))??;
         let pgbouncer = PgBouncer::start(&ServerUrl::parse(&postgres_url(&postgres))?)?;
-        output::step(&format!("servers ready in {:.1} s", start.elapsed().as_secs_f32()));
-        Ok(Self { pgbouncer, postgres, rabbitmq })
+        output::step(&format!(
+            "servers ready in {:.1} s",
+            start.elapsed().as_secs_f32()
+        ));
+        Ok(Self {
+            pgbouncer,
+            postgres,
+            rabbitmq,
+        })
     }
 
     /// What the tests read.

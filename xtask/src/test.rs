@@ -1,4 +1,5 @@
-//! `cargo xtask test`: every test, with real servers.
+//! `cargo xtask test`: every test, with real servers. Documentation tests first, which nextest does not
+//! run and which are few: the summary at the end is that of all the others.
 
 use anyhow::Result;
 
@@ -13,22 +14,39 @@ pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     duckdb::ensure(workspace)?;
     tools::ensure(workspace, Tool::Nextest)?;
     // With the tests' features, so that nothing is compiled twice: tests run the real `lavra`.
-    exec::run(workspace.cargo().args(["build", "--workspace", "--bins", "--tests"]))?;
+    exec::run(
+        workspace
+            .cargo()
+            .args(["build", "--workspace", "--bins", "--tests"]),
+    )?;
 
     let servers = Servers::start()?;
-    let mut tests = workspace.cargo();
-    tests.args(["nextest", "run"]).args(scope(nextest)).args(nextest).envs(servers.environment()?);
-    exec::run(&mut tests)?;
     if nextest.is_empty() {
-        exec::run(workspace.cargo().args(["test", "--doc", "--workspace", "--quiet"]).envs(servers.environment()?))?;
+        exec::run(
+            workspace
+                .cargo()
+                .args(["test", "--doc", "--workspace", "--quiet"])
+                .envs(servers.environment()?),
+        )?;
     }
-    Ok(())
+    let mut tests = workspace.cargo();
+    tests
+        .args(["nextest", "run"])
+        .args(scope(nextest))
+        .args(nextest)
+        .envs(servers.environment()?);
+    exec::run(&mut tests)
 }
 
 /// The whole workspace, unless packages were named.
 fn scope(nextest: &[String]) -> &'static [&'static str] {
-    let names_packages = |argument: &String| argument.starts_with("-p") || argument.starts_with("--package");
-    if nextest.iter().any(names_packages) { &[] } else { &["--workspace"] }
+    let names_packages =
+        |argument: &String| argument.starts_with("-p") || argument.starts_with("--package");
+    if nextest.iter().any(names_packages) {
+        &[]
+    } else {
+        &["--workspace"]
+    }
 }
 
 #[cfg(test)]
@@ -37,7 +55,10 @@ mod tests {
 
     #[test]
     fn named_packages_narrow_the_scope() {
-        assert_eq!(scope(&["-p".to_owned(), "lavra-db".to_owned()]), <&[&str]>::default());
+        assert_eq!(
+            scope(&["-p".to_owned(), "lavra-db".to_owned()]),
+            <&[&str]>::default()
+        );
         assert_eq!(scope(&["a_page_past_the_end".to_owned()]), ["--workspace"]);
     }
 }

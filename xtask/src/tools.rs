@@ -13,6 +13,7 @@ use crate::{exec, output};
 pub(crate) enum Tool {
     Nextest,
     Machete,
+    Deny,
 }
 
 impl Tool {
@@ -20,6 +21,7 @@ impl Tool {
         match self {
             Self::Nextest => "cargo-nextest",
             Self::Machete => "cargo-machete",
+            Self::Deny => "cargo-deny",
         }
     }
 
@@ -27,14 +29,17 @@ impl Tool {
         match self {
             Self::Nextest => "0.9.143",
             Self::Machete => "0.9.2",
+            Self::Deny => "0.20.2",
         }
     }
 
-    /// Any nextest will do; a linter of another version may find other things.
+    /// Any nextest will do; a judge of another version may judge otherwise.
     fn is_there(self, workspace: &Workspace) -> bool {
+        let version = |name: &str| exec::capture(workspace.cargo().args([name, "--version"]));
         match self {
-            Self::Nextest => exec::succeeds(workspace.cargo().args(["nextest", "--version"])),
-            Self::Machete => exec::capture(workspace.cargo().args(["machete", "--version"])).is_ok_and(|said| said.contains(self.version())),
+            Self::Nextest => version("nextest").is_ok(),
+            Self::Machete => version("machete").is_ok_and(|said| said.contains(self.version())),
+            Self::Deny => version("deny").is_ok_and(|said| said.contains(self.version())),
         }
     }
 }
@@ -50,8 +55,24 @@ pub(crate) fn ensure(workspace: &Workspace, tool: Tool) -> Result<()> {
     std::fs::create_dir_all(&root).with_context(|| format!("cannot make {}", root.display()))?;
     let mut install: Command = workspace.cargo();
     // Outside the checkout its cargo configuration does not apply; built once, so built quickly.
-    install.current_dir(&root).env_remove("CARGO_TARGET_DIR").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
-    install.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_PROFILE_RELEASE_DEBUG", "false");
-    install.args(["install", "--quiet", "--locked", "--version", version, "--root"]).arg(&root).arg(package);
+    install
+        .current_dir(&root)
+        .env_remove("CARGO_TARGET_DIR")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+    install
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "false");
+    install
+        .args([
+            "install",
+            "--quiet",
+            "--locked",
+            "--version",
+            version,
+            "--root",
+        ])
+        .arg(&root)
+        .arg(package);
     exec::run_beside_data(&mut install).with_context(|| format!("cannot build {package} {version}"))
 }

@@ -34,6 +34,9 @@ pub(crate) fn run(workspace: &Workspace, name: Option<&str>, args: &[String]) ->
 }
 
 fn list() -> String {
-    let lines: Vec<String> = SCENARIOS.iter().map(|scenario| format!("{:<12}{}", scenario.name, scenario.about)).collect();
+    let lines: Vec<String> = SCENARIOS
+        .iter()
+        .map(|scenario| format!("{:<12}{}", scenario.name, scenario.about))
+        .collect();
     lines.join("\n")
 }

@@ -14,7 +14,11 @@ use crate::exec;
 #[derive(Debug, Clone)]
 pub(crate) enum User {
     Myself,
-    Service { name: &'static str, uid: u32, gid: u32 },
+    Service {
+        name: &'static str,
+        uid: u32,
+        gid: u32,
+    },
 }
 
 /// What a server gets when the process that started it is gone.
@@ -32,16 +36,25 @@ impl User {
         }
         let number = |flag: &str| -> Result<u32> {
             let said = exec::capture(Command::new("id").args([flag, name]))?;
-            said.trim().parse().with_context(|| format!("`id {flag} {name}` printed no number"))
+            said.trim()
+                .parse()
+                .with_context(|| format!("`id {flag} {name}` printed no number"))
         };
-        Ok(Self::Service { name, uid: number("-u")?, gid: number("-g")? })
+        Ok(Self::Service {
+            name,
+            uid: number("-u")?,
+            gid: number("-g")?,
+        })
     }
 
     /// A command run as this user. With a death signal it does not outlive us, however we end.
     pub(crate) fn command(&self, program: &Path, death: Option<DeathSignal>) -> Command {
         let mut command = Command::new("setpriv");
         if let Self::Service { uid, gid, .. } = self {
-            command.arg(format!("--reuid={uid}")).arg(format!("--regid={gid}")).arg("--clear-groups");
+            command
+                .arg(format!("--reuid={uid}"))
+                .arg(format!("--regid={gid}"))
+                .arg("--clear-groups");
         }
         match death {
             Some(DeathSignal::Terminate) => command.arg("--pdeathsig=TERM"),
@@ -56,9 +69,8 @@ impl User {
     pub(crate) fn own(&self, path: &Path) -> Result<()> {
         match self {
             Self::Myself => Ok(()),
-            Self::Service { name, uid, gid } => {
-                chown(path, Some(*uid), Some(*gid)).with_context(|| format!("cannot give {} to {name}", path.display()))
-            }
+            Self::Service { name, uid, gid } => chown(path, Some(*uid), Some(*gid))
+                .with_context(|| format!("cannot give {} to {name}", path.display())),
         }
     }
 }

@@ -18,11 +18,18 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     pub(crate) fn locate() -> Result<Self> {
-        let manifest = std::env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`, which says where the checkout is")?;
-        let root = Path::new(&manifest).parent().context("CARGO_MANIFEST_DIR has no parent directory")?.to_owned();
-        let metadata = metadata(&root, &["--no-deps"])?;
-        let target = metadata["target_directory"].as_str().context("cargo metadata names no target directory")?.into();
-        Ok(Self { root, target, cache: cache()? })
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+            .context("start this as `cargo xtask`, which says where the checkout is")?;
+        let root = Path::new(&manifest)
+            .parent()
+            .context("CARGO_MANIFEST_DIR has no parent directory")?
+            .to_owned();
+        let target = target_directory(&root)?;
+        Ok(Self {
+            root,
+            target,
+            cache: cache()?,
+        })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -58,17 +65,20 @@ impl Workspace {
         let tools = std::iter::once(self.cache.join("tools/bin"));
         std::env::join_paths(tools.chain(std::env::split_paths(&before))).unwrap_or(before)
     }
-
-    /// Every package of the dependency tree, as cargo tells it.
-    pub(crate) fn dependency_tree(&self) -> Result<Value> {
-        metadata(&self.root, &["--all-features"])
-    }
 }
 
-fn metadata(root: &Path, flags: &[&str]) -> Result<Value> {
+/// Asked of cargo, since a flag, a variable or a configuration file may have set it.
+fn target_directory(root: &Path) -> Result<PathBuf> {
     let mut cargo = Command::new(cargo_program());
-    cargo.current_dir(root).args(["metadata", "--format-version=1"]).args(flags);
-    serde_json::from_str(&exec::capture(&mut cargo)?).context("cargo metadata printed no JSON")
+    cargo
+        .current_dir(root)
+        .args(["metadata", "--no-deps", "--format-version=1"]);
+    let metadata: Value = serde_json::from_str(&exec::capture(&mut cargo)?)
+        .context("cargo metadata printed no JSON")?;
+    Ok(metadata["target_directory"]
+        .as_str()
+        .context("cargo metadata names no target directory")?
+        .into())
 }
 
 fn cargo_program() -> std::ffi::OsString {
@@ -78,7 +88,11 @@ fn cargo_program() -> std::ffi::OsString {
 fn cache() -> Result<PathBuf> {
     let base = match std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()) {
         Some(directory) => PathBuf::from(directory),
-        None => Path::new(&std::env::var_os("HOME").context("set HOME or XDG_CACHE_HOME: downloads are kept there")?).join(".cache"),
+        None => Path::new(
+            &std::env::var_os("HOME")
+                .context("set HOME or XDG_CACHE_HOME: downloads are kept there")?,
+        )
+        .join(".cache"),
     };
     Ok(base.join("lavra"))
 }

@@ -1,6 +1,7 @@
 //! What can go wrong with a database, in words that a tired person can act on.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::duck::Holder;
 
@@ -8,8 +9,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// `lasting` where waiting does not help: a wrong password, an unknown database.
     #[error("PostgreSQL at {host} cannot be reached: {reason}")]
-    Unreachable { host: String, reason: String },
+    Unreachable { host: String, reason: String, lasting: bool },
 
     #[error("{} is in use by {holder}", path.display())]
     Held { path: PathBuf, holder: Holder },
@@ -20,6 +22,9 @@ pub enum Error {
     )]
     Newer { id: String },
 
+    #[error("the migration {id} failed: {source}")]
+    Migration { id: &'static str, source: Box<Error> },
+
     #[error("{}: only {free_mb} MB are free where the file lies; writing goes on when there is room", path.display())]
     DiskFull { path: PathBuf, free_mb: u64 },
 
@@ -29,8 +34,8 @@ pub enum Error {
     #[error("could not {operation}: {}", postgres_text(.source))]
     Postgres { operation: &'static str, source: tokio_postgres::Error },
 
-    #[error("could not {operation}: PostgreSQL at {host} did not answer within {seconds} s")]
-    Timeout { operation: &'static str, host: String, seconds: u64 },
+    #[error("could not {operation}: PostgreSQL at {host} did not answer within {limit:?}")]
+    Timeout { operation: &'static str, host: String, limit: Duration },
 
     #[error("{0}")]
     Config(String),
@@ -59,6 +64,10 @@ fn postgres_text(error: &tokio_postgres::Error) -> String {
     }
 }
 
+fn is_io(error: &tokio_postgres::Error) -> bool {
+    std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+}
+
 impl Error {
     /// A stable name that scripts may match and the documentation explains.
     pub fn code(&self) -> &'static str {
@@ -66,6 +75,7 @@ impl Error {
             Self::Unreachable { .. } | Self::Timeout { .. } => "database_unreachable",
             Self::Held { .. } => "database_held",
             Self::Newer { .. } => "database_newer",
+            Self::Migration { source, .. } => source.code(),
             Self::DiskFull { .. } => "disk_full",
             Self::Config(_) => "bad_configuration",
             Self::Secret(_) => "secret_unreadable",
@@ -79,7 +89,9 @@ impl Error {
     /// restarts, a connection is cut, the disk is full for now.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Timeout { .. } | Self::DiskFull { .. } => true,
+            Self::Unreachable { lasting, .. } => !lasting,
+            Self::Timeout { .. } | Self::DiskFull { .. } => true,
+            Self::Migration { source, .. } => source.is_transient(),
             Self::Postgres { source, .. } => match source.code() {
                 // Connection trouble (08), resources (53), operator intervention (57),
                 // serialisation and deadlock (40); 25006 is a server that became a replica.
@@ -88,7 +100,8 @@ impl Error {
                     ["08", "53", "57", "40"].iter().any(|class| state.starts_with(class))
                         || state == "25006"
                 }
-                None => true,
+                // A cut connection; not a value that cannot be read as the type asked for.
+                None => source.is_closed() || is_io(source),
             },
             Self::Duck { source, .. } => {
                 let text = source.to_string();

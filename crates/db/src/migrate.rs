@@ -75,6 +75,10 @@ fn missing(
     }
 }
 
+fn at(migration: &Migration, error: Error) -> Error {
+    Error::Migration { id: migration.id, source: Box::new(error) }
+}
+
 async fn on_postgres(pg: &Pg, migrations: &'static [Migration]) -> Result<Applied> {
     let operation = "migrate the database";
     let failed = |source| Error::Postgres { operation, source };
@@ -101,12 +105,13 @@ async fn on_postgres(pg: &Pg, migrations: &'static [Migration]) -> Result<Applie
         schema = pg.schema(),
     );
     transaction.batch_execute(&ground).await.map_err(failed)?;
-    let rows = transaction.query_typed(&*pg.schema().apply(READ), &[]).await.map_err(failed)?;
+    let rows = transaction.query_typed(&pg.schema().apply(READ), &[]).await.map_err(failed)?;
     let applied = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>();
     let mut done = Vec::new();
     for migration in missing(migrations, &applied.map_err(failed)?)? {
         let sql = pg.schema().apply(migration.postgres);
-        transaction.batch_execute(&sql).await.map_err(failed)?;
+        let applied = transaction.batch_execute(&sql).await;
+        applied.map_err(|source| at(migration, failed(source)))?;
         let record = pg.schema().apply(
             "INSERT INTO kodus_workflow.schema_migrations (id, description) VALUES ($1, $2)",
         );
@@ -154,7 +159,8 @@ async fn on_duckdb(duck: &Duck, migrations: &'static [Migration]) -> Result<Appl
             let params = duckdb::params![migration.id, migration.description, now];
             connection.execute(&record, params).map(|_| ())
         })
-        .await?;
+        .await
+        .map_err(|error| at(migration, error))?;
         done.push(migration.id);
     }
     Ok(done)

@@ -14,19 +14,35 @@ pub(crate) struct ServerUrl {
 
 impl ServerUrl {
     pub(crate) fn parse(url: &str) -> Result<Self> {
-        let unusable = || format!("LAVRA_TEST_POSTGRES is not like postgres://user@host:port/database: `{}`", without_password(url));
-        let Some(address) = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://")) else {
+        let unusable = || {
+            format!(
+                "LAVRA_TEST_POSTGRES is not like postgres://user@host:port/database: `{}`",
+                without_password(url)
+            )
+        };
+        let Some(address) = url
+            .strip_prefix("postgres://")
+            .or_else(|| url.strip_prefix("postgresql://"))
+        else {
             bail!(unusable());
         };
         let (authority, rest) = address.split_once('/').unwrap_or((address, ""));
-        let (login, place) = authority.rsplit_once('@').unwrap_or(("postgres", authority));
+        let (login, place) = authority
+            .rsplit_once('@')
+            .unwrap_or(("postgres", authority));
         let (host, port) = place.rsplit_once(':').unwrap_or((place, "5432"));
         let (user, password) = match login.split_once(':') {
             Some((user, password)) => (user, Some(password.to_owned())),
             None => (login, None),
         };
         let port = port.parse().with_context(unusable)?;
-        Ok(Self { user: user.to_owned(), password, host: host.to_owned(), port, rest: rest.to_owned() })
+        Ok(Self {
+            user: user.to_owned(),
+            password,
+            host: host.to_owned(),
+            port,
+            rest: rest.to_owned(),
+        })
     }
 
     /// The same database by another server.
@@ -48,10 +64,17 @@ mod tests {
 
     #[test]
     fn an_address_is_taken_apart() {
-        let url = ServerUrl::parse("postgres://lavra:s3cret@db.example:6000/work?sslmode=disable").unwrap();
-        assert_eq!((url.user.as_str(), url.password.as_deref()), ("lavra", Some("s3cret")));
+        let url = ServerUrl::parse("postgres://lavra:s3cret@db.example:6000/work?sslmode=disable")
+            .unwrap();
+        assert_eq!(
+            (url.user.as_str(), url.password.as_deref()),
+            ("lavra", Some("s3cret"))
+        );
         assert_eq!((url.host.as_str(), url.port), ("db.example", 6000));
-        assert_eq!(url.at("127.0.0.1", 7000), "postgres://lavra@127.0.0.1:7000/work?sslmode=disable");
+        assert_eq!(
+            url.at("127.0.0.1", 7000),
+            "postgres://lavra@127.0.0.1:7000/work?sslmode=disable"
+        );
     }
 
     #[test]

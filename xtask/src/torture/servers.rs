@@ -16,17 +16,28 @@ pub(crate) fn run(_workspace: &Workspace, args: &[String]) -> Result<()> {
     let mut postgres = timed("PostgreSQL starts", || Postgres::start(Tuning::Torture))?;
     postgres.sql("postgres", "CREATE TABLE survivor (step int)")?;
     let ways: [(&str, fn(&mut Postgres) -> Result<()>); 3] = [
-        ("PostgreSQL stops fast", |server| server.stop(StopMode::Fast)),
-        ("PostgreSQL stops at once", |server| server.stop(StopMode::Immediate)),
+        ("PostgreSQL stops fast", |server| {
+            server.stop(StopMode::Fast)
+        }),
+        ("PostgreSQL stops at once", |server| {
+            server.stop(StopMode::Immediate)
+        }),
         ("PostgreSQL is killed", Postgres::kill),
     ];
     for (step, (what, end)) in ways.into_iter().enumerate() {
         postgres.sql("postgres", &format!("INSERT INTO survivor VALUES ({step})"))?;
         timed(what, || end(&mut postgres))?;
-        ensure!(postgres.sql("postgres", "SELECT 1").is_err(), "PostgreSQL answers although it was stopped");
+        ensure!(
+            postgres.sql("postgres", "SELECT 1").is_err(),
+            "PostgreSQL answers although it was stopped"
+        );
         timed("PostgreSQL starts again", || postgres.resume())?;
         let rows = postgres.sql("postgres", "SELECT count(*) FROM survivor")?;
-        ensure!(rows == (step + 1).to_string(), "PostgreSQL lost rows: {rows} are left of {}", step + 1);
+        ensure!(
+            rows == (step + 1).to_string(),
+            "PostgreSQL lost rows: {rows} are left of {}",
+            step + 1
+        );
     }
 
     let mut rabbitmq = timed("RabbitMQ starts", RabbitMq::start)?;

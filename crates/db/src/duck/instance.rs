@@ -1,35 +1,38 @@
-//! The open instance with its connections, and how it is replaced after a FATAL error.
+//! The open instance with its connections, and how it is replaced after DuckDB gave up.
 //!
 //! After the disk was full every statement on every connection fails until the instance is
 //! opened anew. So all connections live here, behind one lock: those who work hold it for
-//! reading, and whoever meets a FATAL error takes it for writing, which waits until the others
-//! are done, drops everything and opens again.
+//! reading, and whoever learns that DuckDB gave up takes it for writing, which waits until the
+//! others are done, and drops everything. The next call opens the file again.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use duckdb::Connection;
+use uuid::Uuid;
 
 use super::lock::Lock;
-use super::{Options, open};
+use super::{Options, damage, open};
 use crate::{Error, Result};
 
 pub(super) struct Shared {
     pub(super) path: PathBuf,
     pub(super) options: Options,
-    lock: Mutex<Lock>,
     instance: RwLock<Option<Instance>>,
     set_aside: Mutex<Option<PathBuf>>,
+    // After the instance, so that nobody else opens the file while it is being closed.
+    lock: Mutex<Lock>,
 }
 
-pub(super) struct Instance {
+struct Instance {
+    id: Uuid,
     // Connections before the root, so that they are dropped before it.
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     root: Mutex<Connection>,
 }
 
-pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -40,9 +43,9 @@ impl Shared {
         Ok(Self {
             path,
             options,
-            lock: Mutex::new(lock),
             instance: RwLock::new(Some(instance)),
             set_aside: Mutex::new(opened.set_aside),
+            lock: Mutex::new(lock),
         })
     }
 
@@ -54,12 +57,13 @@ impl Shared {
         held(&self.set_aside).clone()
     }
 
-    /// Hands the writing connection to `work`.
-    pub(super) fn with_writer<T>(&self, work: impl FnOnce(&Connection) -> T) -> Result<T> {
-        self.ensure_open()?;
-        let guard = self.instance.read().unwrap_or_else(PoisonError::into_inner);
-        let instance = guard.as_ref().ok_or_else(closed)?;
-        Ok(work(&held(&instance.writer)))
+    /// Hands the writing connection to `work`; an error that says so closes the instance.
+    pub(super) fn with_writer<T>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&Connection) -> duckdb::Result<T>,
+    ) -> Result<T> {
+        self.on_instance(operation, |instance| work(&held(&instance.writer)))
     }
 
     pub(super) fn read<T>(
@@ -67,34 +71,43 @@ impl Shared {
         operation: &'static str,
         job: impl FnOnce(&Connection) -> duckdb::Result<T>,
     ) -> Result<T> {
-        self.ensure_open()?;
-        let result = {
-            let guard = self.instance.read().unwrap_or_else(PoisonError::into_inner);
-            let instance = guard.as_ref().ok_or_else(closed)?;
-            let reader = held(&instance.readers).pop();
-            let reader = match reader {
-                Some(reader) => reader,
-                None => open::another(&held(&instance.root))
-                    .map_err(|source| Error::Duck { operation, source })?,
-            };
-            let result = job(&reader);
+        self.on_instance(operation, |instance| {
+            let idle = held(&instance.readers).pop();
+            let reader = idle.map_or_else(|| open::another(&held(&instance.root)), Ok)?;
+            // After an error the connection may be left in a transaction: not for the next one.
+            let value = job(&reader)?;
             held(&instance.readers).push(reader);
-            result
+            Ok(value)
+        })
+    }
+
+    fn on_instance<T>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&Instance) -> duckdb::Result<T>,
+    ) -> Result<T> {
+        let (result, id) = loop {
+            self.ensure_open()?;
+            let guard = self.instance.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(instance) = guard.as_ref() {
+                break (work(instance), instance.id);
+            }
         };
         result.map_err(|source| {
-            self.reopen_if_fatal(&source);
+            if gave_up(&source) {
+                self.close(id, &source);
+            }
+            if source.to_string().contains("No space left on device") {
+                return Error::DiskFull { path: self.path.clone(), free_mb: self.free_mb() };
+            }
             Error::Duck { operation, source }
         })
     }
 
-    /// A FATAL error has invalidated the instance: drop it, so that the next call opens anew.
-    pub(super) fn reopen_if_fatal(&self, error: &duckdb::Error) {
-        let text = error.to_string();
-        if !(text.contains("FATAL") || text.contains("database has been invalidated")) {
-            return;
-        }
+    /// Drops the instance `id`, unless another has already taken its place.
+    fn close(&self, id: Uuid, error: &duckdb::Error) {
         let mut guard = self.instance.write().unwrap_or_else(PoisonError::into_inner);
-        if guard.take().is_some() {
+        if guard.take_if(|instance| instance.id == id).is_some() {
             tracing::error!(%error, database = %self.path.display(), "DuckDB gave up; opening the file anew");
         }
     }
@@ -116,22 +129,44 @@ impl Shared {
         Ok(())
     }
 
+    /// Folds the log into the file when it has grown long enough.
+    pub(super) fn fold_a_long_log(&self) {
+        let length = std::fs::metadata(damage::log(&self.path)).map_or(0, |log| log.len());
+        if length < self.options.checkpoint_mb << 20 {
+            return;
+        }
+        let folded = self.with_writer("fold the log into the file", |writer| {
+            match writer.execute_batch("CHECKPOINT") {
+                // Someone else writes; there will be another commit to try after.
+                Err(error) if error.to_string().contains("Cannot CHECKPOINT") => Ok(()),
+                folded => folded,
+            }
+        });
+        if let Err(error) = folded {
+            tracing::error!(%error, database = %self.path.display(), "all is stored, but the log grows");
+        }
+    }
+
     pub(super) fn check_free_space(&self) -> Result<()> {
-        let parent = self.path.parent().unwrap_or(&self.path);
-        let Ok(stat) = rustix::fs::statvfs(parent) else { return Ok(()) };
-        let free_mb = stat.f_bavail * stat.f_frsize / (1 << 20);
+        let free_mb = self.free_mb();
         if free_mb < self.options.min_free_mb {
             return Err(Error::DiskFull { path: self.path.clone(), free_mb });
         }
         Ok(())
     }
+
+    fn free_mb(&self) -> u64 {
+        let parent = self.path.parent().unwrap_or(&self.path);
+        rustix::fs::statvfs(parent)
+            .map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize) >> 20)
+    }
 }
 
 impl Instance {
     fn new(root: Connection) -> Result<Self> {
-        let writer = open::another(&root)
-            .map_err(|source| Error::Duck { operation: "open the DuckDB file", source })?;
+        let writer = open::another(&root).map_err(open::at_open)?;
         Ok(Self {
+            id: Uuid::new_v4(),
             writer: Mutex::new(writer),
             readers: Mutex::new(Vec::new()),
             root: Mutex::new(root),
@@ -139,6 +174,8 @@ impl Instance {
     }
 }
 
-fn closed() -> Error {
-    Error::Thread("the DuckDB instance is being opened anew".into())
+/// Whether every further statement would fail as well.
+fn gave_up(error: &duckdb::Error) -> bool {
+    let text = error.to_string();
+    text.contains("FATAL") || text.contains("INTERNAL") || text.contains("has been invalidated")
 }

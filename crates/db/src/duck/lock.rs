@@ -6,13 +6,18 @@
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{Error, Result};
+
+const ASK_AGAIN: u32 = 5;
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// Who holds a file, as its lock file says.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -41,13 +46,18 @@ pub(super) struct Lock {
     holder: Holder,
 }
 
-/// One name for one file, whatever links lead to it, so that it has one lock.
+/// One name for one file, whatever links lead to it, so that it has one lock. The file need not
+/// be there yet; a link that leads nowhere already says where it will be.
 pub(super) fn canonical(path: &Path) -> Result<PathBuf> {
     let io = |source| Error::Io { operation: "open", path: path.to_owned(), source };
-    if path.exists() {
-        return path.canonicalize().map_err(io);
+    match path.canonicalize() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        found => return found.map_err(io),
     }
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Ok(target) = path.read_link() {
+        return canonical(&parent.join(target));
+    }
     let name = path.file_name().ok_or_else(|| {
         Error::Config(format!("{} is not the name of a file", path.display()))
     })?;
@@ -63,14 +73,22 @@ fn lock_path(database: &Path) -> PathBuf {
 pub(super) fn take(database: &Path) -> Result<Lock> {
     let path = lock_path(database);
     let io = |source| Error::Io { operation: "lock", path: path.clone(), source };
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-    let file = file.map_err(io)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(Error::Held { path: database.to_owned(), holder: read(&file) });
+    let mut options = OpenOptions::new();
+    // It holds a token: for nobody else's eyes.
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = options.open(&path).map_err(io)?;
+    let mut tries = 0;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            // Someone who only asks who holds it has it for a moment.
+            Err(TryLockError::WouldBlock) if tries < ASK_AGAIN => tries += 1,
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::Held { path: database.to_owned(), holder: read(&file) });
+            }
+            Err(TryLockError::Error(source)) => return Err(io(source)),
         }
-        Err(TryLockError::Error(source)) => return Err(io(source)),
+        std::thread::sleep(MOMENT);
     }
     let token = Uuid::new_v4().simple().to_string();
     let holder = Holder { pid: Some(std::process::id()), url: None, token: Some(token) };
@@ -82,7 +100,11 @@ pub(super) fn take(database: &Path) -> Result<Lock> {
 /// Who holds `database` now; `None` if nobody does.
 pub fn holder(database: &Path) -> Result<Option<Holder>> {
     let path = lock_path(&canonical(database)?);
-    let Ok(file) = File::open(&path) else { return Ok(None) };
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(Error::Io { operation: "read the lock", path, source }),
+    };
     match file.try_lock_shared() {
         Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => Ok(Some(read(&file))),
@@ -92,10 +114,17 @@ pub fn holder(database: &Path) -> Result<Option<Holder>> {
     }
 }
 
+/// What the lock file says; read again while its holder is just writing it.
 fn read(mut file: &File) -> Holder {
-    let mut text = String::new();
-    let _unreadable_is_unknown = file.read_to_string(&mut text);
-    serde_json::from_str(&text).unwrap_or_default()
+    for _ in 0..ASK_AGAIN {
+        let mut text = String::new();
+        let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text));
+        if let (Ok(_), Ok(holder)) = (read, serde_json::from_str(&text)) {
+            return holder;
+        }
+        std::thread::sleep(MOMENT);
+    }
+    Holder::default()
 }
 
 impl Lock {
@@ -108,9 +137,9 @@ impl Lock {
         let text = serde_json::to_string(&self.holder).map_err(Error::thread)?;
         let written = self
             .file
-            .set_len(0)
-            .and_then(|()| self.file.seek(SeekFrom::Start(0)))
-            .and_then(|_| self.file.write_all(text.as_bytes()));
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| self.file.write_all(text.as_bytes()))
+            .and_then(|()| self.file.set_len(text.len() as u64));
         written.map_err(|source| Error::Io {
             operation: "write the lock",
             path: self.path.clone(),

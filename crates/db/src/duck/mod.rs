@@ -4,6 +4,7 @@
 //! meets DuckDB's traps: how the file is opened ([`open`]), who owns it ([`lock`]), what a COMMIT
 //! that answers Ok may hide, and how to go on after the disk was full.
 
+mod damage;
 mod instance;
 mod lock;
 mod open;
@@ -24,7 +25,7 @@ use instance::Shared;
 pub use lock::{Holder, holder as lock_holder};
 
 /// How a file is opened. The defaults are right for everything but tests of a full disk.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The log is folded into the file when it reaches this size, in megabytes.
     pub checkpoint_mb: u64,
@@ -61,12 +62,14 @@ impl Duck {
     pub fn open(path: &Path, schema: Schema, options: Options) -> Result<Self> {
         let path = lock::canonical(path)?;
         let lock = lock::take(&path)?;
-        let shared = Arc::new(Shared::open(path, lock, options.clone())?);
-        let writer = writer::start(Arc::clone(&shared))?;
-        let clock = Clock::local();
+        let clock = Clock::ours();
         // Tokens and cursors go on from the clock, above everything an earlier process gave out,
-        // even if its log had to be set aside.
-        let sequence = Arc::new(AtomicI64::new(micros(clock.now())));
+        // even if its log had to be set aside; and above its last write, should the clock of
+        // this machine have been turned back since.
+        let start = micros(clock.now()).max(last_write(&path));
+        let sequence = Arc::new(AtomicI64::new(start));
+        let shared = Arc::new(Shared::open(path, lock, options)?);
+        let writer = writer::start(Arc::clone(&shared))?;
         let readers = Arc::new(Semaphore::new(options.readers.max(1)));
         Ok(Self { shared, writer, readers, sequence, schema, clock })
     }
@@ -143,6 +146,17 @@ impl Duck {
     {
         self.writer.reshape(job).await
     }
+}
+
+/// When the file or its log was last written, in microseconds.
+fn last_write(path: &Path) -> i64 {
+    [path, &damage::log(path)]
+        .iter()
+        .filter_map(|path| std::fs::metadata(path).ok()?.modified().ok())
+        .filter_map(|time| Timestamp::try_from(time).ok())
+        .map(micros)
+        .max()
+        .unwrap_or(0)
 }
 
 /// Microseconds since 1970, as DuckDB's `make_timestamp` takes them.

@@ -4,9 +4,13 @@
 //! stored nothing, and a job may have swallowed the error that aborted it; so each group is
 //! probed with a statement before COMMIT. If a job fails or the probe does, the group is rolled
 //! back and each job is run again, alone, with the same probe. Only then is anyone answered.
+//!
+//! A COMMIT here only writes the log. Folding the log into the file comes after the answers: it
+//! may fail (a full disk) without anything being lost, and must not make a job run twice.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use duckdb::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -64,9 +68,34 @@ enum Order {
 }
 
 #[derive(Clone)]
-pub(super) struct Handle(mpsc::Sender<Order>);
+pub(super) struct Handle(Arc<Thread>);
+
+/// The last handle waits until everything is written and the file is closed, so that it can be
+/// opened again at once.
+struct Thread {
+    orders: Option<mpsc::Sender<Order>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+        {
+            let _panicked = thread.join();
+        }
+    }
+}
 
 impl Handle {
+    async fn order(&self, order: Order) -> Result<()> {
+        match &self.0.orders {
+            Some(orders) => orders.send(order).await.map_err(Error::thread),
+            None => Err(Error::thread("the writer has ended")),
+        }
+    }
+
     pub(super) async fn submit<T, F>(&self, operation: &'static str, job: F) -> Result<T>
     where
         T: Send + 'static,
@@ -74,7 +103,7 @@ impl Handle {
     {
         let (reply, answer) = oneshot::channel();
         let pending = Box::new(Pending { operation, job, value: None, reply });
-        self.0.send(Order::Write(pending)).await.map_err(Error::thread)?;
+        self.order(Order::Write(pending)).await?;
         answer.await.map_err(Error::thread)?
     }
 
@@ -83,18 +112,18 @@ impl Handle {
         F: FnOnce(&Connection) -> duckdb::Result<()> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        self.0.send(Order::Reshape(Box::new(job), reply)).await.map_err(Error::thread)?;
+        self.order(Order::Reshape(Box::new(job), reply)).await?;
         answer.await.map_err(Error::thread)?
     }
 }
 
 pub(super) fn start(shared: Arc<Shared>) -> Result<Handle> {
     let (sender, orders) = mpsc::channel(WAITING);
-    std::thread::Builder::new()
+    let thread = std::thread::Builder::new()
         .name("duckdb-writer".into())
         .spawn(move || serve(&shared, orders))
         .map_err(Error::thread)?;
-    Ok(Handle(sender))
+    Ok(Handle(Arc::new(Thread { orders: Some(sender), thread: Some(thread) })))
 }
 
 fn serve(shared: &Shared, mut orders: mpsc::Receiver<Order>) {
@@ -113,6 +142,7 @@ fn serve(shared: &Shared, mut orders: mpsc::Receiver<Order>) {
         }
         if !group.is_empty() {
             commit(shared, group);
+            shared.fold_a_long_log();
         }
         if let Some((job, reply)) = reshape {
             let _caller_gone = reply.send(run_reshape(shared, job));
@@ -121,33 +151,30 @@ fn serve(shared: &Shared, mut orders: mpsc::Receiver<Order>) {
 }
 
 fn commit(shared: &Shared, mut group: Vec<Box<dyn Job>>) {
-    if let Err(full) = shared.check_free_space() {
-        refuse(group, &full);
-        return;
-    }
-    match shared.with_writer(|connection| transaction(connection, &mut group)) {
-        Ok(Ok(())) => group.into_iter().for_each(|job| job.answer(Ok(()))),
-        Ok(Err(error)) if group.len() > 1 => {
-            shared.reopen_if_fatal(&error);
-            group.into_iter().for_each(|job| commit(shared, vec![job]));
-        }
-        Ok(Err(source)) => {
-            shared.reopen_if_fatal(&source);
-            if let Some(job) = group.pop() {
-                let operation = job.operation();
-                job.answer(Err(Error::Duck { operation, source }));
+    let operation = group.first().map_or("write", |job| job.operation());
+    let stored = shared.check_free_space().and_then(|()| {
+        shared.with_writer(operation, |connection| transaction(connection, &mut group))
+    });
+    match stored {
+        Ok(()) => group.into_iter().for_each(|job| job.answer(Ok(()))),
+        Err(_) if group.len() > 1 => {
+            for job in group {
+                commit(shared, vec![job]);
             }
         }
-        Err(error) => refuse(group, &error),
+        Err(error) => {
+            if let Some(job) = group.pop() {
+                job.answer(Err(error));
+            }
+        }
     }
 }
 
 /// All the jobs in one transaction; any error, and a failed probe, roll all of it back.
 fn transaction(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> duckdb::Result<()> {
-    connection.execute_batch("BEGIN")?;
-    let outcome = jobs
-        .iter_mut()
-        .try_for_each(|job| job.run(connection))
+    let outcome = connection
+        .execute_batch("BEGIN")
+        .and_then(|()| jobs.iter_mut().try_for_each(|job| job.run(connection)))
         .and_then(|()| connection.prepare_cached("SELECT 1")?.query_row([], |_| Ok(())))
         .and_then(|()| connection.execute_batch("COMMIT"));
     if outcome.is_err() {
@@ -158,11 +185,12 @@ fn transaction(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> duckdb::Re
 }
 
 fn run_reshape(shared: &Shared, job: Reshape) -> Result<()> {
-    let operation = "change the schema";
-    let ran = shared.with_writer(|connection| {
+    shared.check_free_space()?;
+    shared.with_writer("change the schema", |connection| {
         connection.execute_batch("CHECKPOINT")?;
-        connection.execute_batch("BEGIN")?;
-        let outcome = job(connection)
+        let outcome = connection
+            .execute_batch("BEGIN")
+            .and_then(|()| job(connection))
             .and_then(|()| connection.execute_batch("SELECT 1"))
             .and_then(|()| connection.execute_batch("COMMIT"));
         if outcome.is_err() {
@@ -170,21 +198,5 @@ fn run_reshape(shared: &Shared, job: Reshape) -> Result<()> {
         }
         outcome?;
         connection.execute_batch("CHECKPOINT")
-    })?;
-    ran.map_err(|source| {
-        shared.reopen_if_fatal(&source);
-        Error::Duck { operation, source }
     })
-}
-
-/// Answers every job of a group with the same refusal; an error cannot be cloned, its text can.
-fn refuse(group: Vec<Box<dyn Job>>, error: &Error) {
-    for job in group {
-        job.answer(Err(match error {
-            Error::DiskFull { path, free_mb } => {
-                Error::DiskFull { path: path.clone(), free_mb: *free_mb }
-            }
-            other => Error::Thread(other.to_string()),
-        }));
-    }
 }

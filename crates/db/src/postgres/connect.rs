@@ -5,7 +5,9 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
+};
 use rustls::crypto::ring;
 use rustls_platform_verifier::BuilderVerifierExt;
 use secrecy::{ExposeSecret, SecretString};
@@ -17,7 +19,7 @@ use super::Pg;
 use crate::{Error, Result};
 
 const POOL_SIZE: usize = 16;
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 const POOL_WAIT: Duration = Duration::from_secs(10);
 
 /// What is needed to open a connection, parsed once.
@@ -29,7 +31,10 @@ pub(super) struct Dial {
 
 impl Dial {
     pub(super) fn parse(url: &SecretString) -> Result<Self> {
+        // Every certificate is verified, so the stricter modes mean the same here.
         let text = url.expose_secret();
+        let text = text.replace("sslmode=verify-full", "sslmode=require");
+        let text = text.replace("sslmode=verify-ca", "sslmode=require");
         let mut config: Config = text.parse().map_err(|error: tokio_postgres::Error| {
             let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
             Error::Config(format!("the PostgreSQL URL cannot be used: {reason}"))
@@ -40,13 +45,15 @@ impl Dial {
         if config.get_application_name().is_none() {
             config.application_name("lavra");
         }
-        // Beyond this machine an unencrypted connection must be asked for by name.
-        let says_sslmode = text.contains("sslmode=");
-        if !says_sslmode && !config.get_hosts().iter().all(is_local) {
-            config.ssl_mode(SslMode::Require);
+        // Beyond this machine an unencrypted connection must be asked for by name; on it, a
+        // server's self-made certificate could not be verified.
+        if !text.contains("sslmode=") {
+            let is_local = config.get_hosts().iter().all(is_local);
+            config.ssl_mode(if is_local { SslMode::Disable } else { SslMode::Require });
         }
         let host = host_text(&config);
-        Ok(Self { config, tls: tls()?, host })
+        let tls = tls(config.get_ssl_mode() != SslMode::Disable)?;
+        Ok(Self { config, tls, host })
     }
 
     pub(super) fn pool(&self) -> Result<Pool> {
@@ -65,14 +72,22 @@ impl Dial {
     }
 
     pub(super) fn unreachable(&self, error: &PoolError) -> Error {
+        let (mut lasting, host) = (false, self.host.clone());
         let reason = match error {
-            PoolError::Backend(error) => reason(error),
-            PoolError::Timeout(_) => "no connection became free in time".to_owned(),
+            PoolError::Backend(error) => {
+                let reason = reason(error);
+                lasting = is_lasting(error, &reason);
+                reason
+            }
+            PoolError::Timeout(TimeoutType::Wait) => {
+                format!("none of {POOL_SIZE} connections became free within {POOL_WAIT:?}")
+            }
+            PoolError::Timeout(_) => format!("no answer within {CONNECT_LIMIT:?}"),
             PoolError::Closed | PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {
                 error.to_string()
             }
         };
-        Error::Unreachable { host: self.host.clone(), reason }
+        Error::Unreachable { host, reason, lasting }
     }
 }
 
@@ -83,6 +98,15 @@ pub(super) fn reason(error: &tokio_postgres::Error) -> String {
         return db.message().to_owned();
     }
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// Whether waiting does not help. A pooler wraps the server's refusal into words of its own.
+fn is_lasting(error: &tokio_postgres::Error, reason: &str) -> bool {
+    let refused = |code: &str| code.starts_with("28") || code.starts_with("3D");
+    error.code().is_some_and(|state| refused(state.code()))
+        || ["authentication failed", "does not exist", "no such database", "no such user"]
+            .iter()
+            .any(|words| reason.contains(words))
 }
 
 fn is_local(host: &Host) -> bool {
@@ -104,10 +128,17 @@ fn host_text(config: &Config) -> String {
     }
 }
 
-fn tls() -> Result<MakeRustlsConnect> {
+/// Verifies against the certificates of this machine, which may have none if none are needed.
+fn tls(is_needed: bool) -> Result<MakeRustlsConnect> {
     let config = rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .and_then(BuilderVerifierExt::with_platform_verifier)
+        .and_then(|config| {
+            if is_needed {
+                config.with_platform_verifier()
+            } else {
+                Ok(config.with_root_certificates(rustls::RootCertStore::empty()))
+            }
+        })
         .map_err(|error| Error::Config(format!("TLS cannot be set up: {error}")))?;
     Ok(MakeRustlsConnect::new(config.with_no_client_auth()))
 }
@@ -118,13 +149,7 @@ pub(super) async fn until_it_answers(pg: &Pg, patience: Duration) -> Result<()> 
     let mut wait = Duration::from_millis(100);
     loop {
         let Err(error) = pg.synchronise().await else { return Ok(()) };
-        let hopeless = match &error {
-            Error::Unreachable { reason, .. } => {
-                reason.contains("authentication") || reason.contains("does not exist")
-            }
-            other => !other.is_transient(),
-        };
-        if hopeless || Instant::now() + wait > deadline {
+        if !error.is_transient() || Instant::now() + wait > deadline {
             return Err(error);
         }
         tracing::warn!(%error, retry_in = ?wait, "waiting for PostgreSQL");

@@ -2,7 +2,8 @@
 //!
 //! Statements are sent typed and unnamed (`query_typed`), so nothing is prepared on a server
 //! connection that the next statement may not get again. Each call has a time limit; a connection
-//! that did not answer in time is thrown away, because its answer may still be under way.
+//! that did not answer in time, or whose caller went away, is thrown away, because its answer may
+//! still be under way, and the server is asked to stop.
 
 mod connect;
 mod listen;
@@ -24,6 +25,7 @@ pub use listen::Listener;
 pub type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 const CALL_LIMIT: Duration = Duration::from_secs(30);
+const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub struct Pg {
@@ -31,6 +33,7 @@ pub struct Pg {
     dial: Arc<connect::Dial>,
     schema: Schema,
     clock: Clock,
+    limit: Duration,
 }
 
 impl std::fmt::Debug for Pg {
@@ -45,9 +48,16 @@ impl Pg {
     pub async fn connect(url: &SecretString, schema: Schema, patience: Duration) -> Result<Self> {
         let dial = connect::Dial::parse(url)?;
         let pool = dial.pool()?;
-        let pg = Self { pool, dial: Arc::new(dial), schema, clock: Clock::local() };
+        let (dial, clock, limit) = (Arc::new(dial), Clock::theirs(), CALL_LIMIT);
+        let pg = Self { pool, dial, schema, clock, limit };
         connect::until_it_answers(&pg, patience).await?;
         Ok(pg)
+    }
+
+    /// The same pool with another time limit for each call than 30 s.
+    #[must_use]
+    pub fn with_limit(self, limit: Duration) -> Self {
+        Self { limit, ..self }
     }
 
     pub fn schema(&self) -> &Schema {
@@ -70,18 +80,14 @@ impl Pg {
         params: &[Param<'_>],
     ) -> Result<Vec<Row>> {
         let sql = self.schema.apply(sql);
-        let client = self.client().await?;
-        let call = client.query_typed(&sql, params);
-        match tokio::time::timeout(CALL_LIMIT, call).await {
+        let call = Call { client: Some(self.client().await?), dial: &self.dial };
+        match tokio::time::timeout(self.limit, call.run(&sql, params)).await {
             Ok(rows) => rows.map_err(|source| Error::Postgres { operation, source }),
-            Err(_) => {
-                drop(Object::take(client));
-                Err(Error::Timeout {
-                    operation,
-                    host: self.dial.host.clone(),
-                    seconds: CALL_LIMIT.as_secs(),
-                })
-            }
+            Err(_) => Err(Error::Timeout {
+                operation,
+                host: self.dial.host.clone(),
+                limit: self.limit,
+            }),
         }
     }
 
@@ -106,6 +112,38 @@ impl Pg {
 
     /// Notifications on `channel`: a hint that shortens a wait, never the only way to learn.
     pub fn listen(&self, channel: &str) -> Listener {
-        Listener::start(Arc::clone(&self.dial), self.schema.apply(channel).into_owned())
+        Listener::start(self.clone(), self.schema.apply(channel).into_owned())
+    }
+}
+
+/// A connection with a statement under way. Dropped before the answer, it leaves the pool.
+struct Call<'a> {
+    client: Option<Object>,
+    dial: &'a connect::Dial,
+}
+
+impl Call<'_> {
+    async fn run(
+        mut self,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let Some(client) = &self.client else { return Ok(Vec::new()) };
+        let answer = client.query_typed(sql, params).await;
+        self.client = None;
+        answer
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        let Some(client) = self.client.take() else { return };
+        let (token, tls) = (client.cancel_token(), self.dial.tls.clone());
+        drop(Object::take(client));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(tokio::time::timeout(CANCEL_LIMIT, async move {
+                let _best_effort = token.cancel_query(tls).await;
+            }));
+        }
     }
 }

@@ -1,0 +1,17 @@
+//! lavra-db against the real thing: files that are killed over, a disk that is full, a server, a
+//! pooler. Run it by `cargo xtask test`.
+
+mod damaged_log;
+mod disk;
+mod group_commit;
+mod holders;
+mod kills;
+mod leases;
+mod migrations;
+mod notifications;
+mod postgres;
+mod secrets;
+mod sequence;
+mod server_clock;
+mod support;
+mod time_zone;

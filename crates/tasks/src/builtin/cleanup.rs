@@ -1,0 +1,152 @@
+//! `cleanup`: removes what ended long ago, archived first if there is an archive, and keeps the
+//! events to their moving window.
+//!
+//! The archive file is complete before the rows go. A crash in between leaves both, and the next
+//! run archives those rows again under another name: nothing is ever only half there.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::artefact::{Artefacts, Pointer};
+use crate::error::Result;
+use crate::handler::{Context, Failure, Handler, Outcome};
+use crate::service::Tasks;
+use crate::store::{Dossier, Expiry};
+
+const BATCH: usize = 500;
+const EVENTS: usize = 10_000;
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// How long what ended is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retention {
+    pub completed_days: u32,
+    pub cancelled_days: u32,
+    pub failed_days: u32,
+    pub events_days: u32,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { completed_days: 7, cancelled_days: 7, failed_days: 30, events_days: 30 }
+    }
+}
+
+#[derive(Debug)]
+pub struct Cleanup {
+    tasks: Tasks,
+    retention: Retention,
+    /// Where results lie that go with their tasks.
+    artefacts: Artefacts,
+    archive: Option<Artefacts>,
+}
+
+/// What one run may do differently from the configuration.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Input {
+    completed_days: Option<u32>,
+    cancelled_days: Option<u32>,
+    failed_days: Option<u32>,
+    events_days: Option<u32>,
+}
+
+impl Cleanup {
+    pub fn new(
+        tasks: Tasks,
+        retention: Retention,
+        artefacts: Artefacts,
+        archive: Option<Artefacts>,
+    ) -> Self {
+        Self { tasks, retention, artefacts, archive }
+    }
+
+    fn ago(&self, days: u32) -> Timestamp {
+        let age = SignedDuration::try_from(DAY * days).unwrap_or(SignedDuration::MAX);
+        self.tasks.now().checked_sub(age).unwrap_or(Timestamp::MIN)
+    }
+
+    async fn archive(&self, dossiers: &[Dossier]) -> Result<Option<Pointer>> {
+        let (Some(archive), Some(first)) = (&self.archive, dossiers.first()) else {
+            return Ok(None);
+        };
+        let mut lines = Vec::new();
+        for dossier in dossiers {
+            serde_json::to_writer(&mut lines, dossier)
+                .map_err(|error| crate::Error::Invalid(error.to_string()))?;
+            lines.push(b'\n');
+        }
+        let packed = zstd::encode_all(lines.as_slice(), 3)
+            .map_err(|error| crate::Error::Invalid(error.to_string()))?;
+        let day = self.tasks.now().strftime("%Y/%m/%d");
+        let key = format!("tasks/{day}/{}.jsonl.zst", self.tasks.store().clock().new_id());
+        let pointer = archive.put(&key, "application/zstd", Bytes::from(packed)).await?;
+        tracing::info!(count = dossiers.len(), first = %first.task.id, key, "archived");
+        Ok(Some(pointer))
+    }
+
+    async fn remove_artefacts(&self, dossiers: &[Dossier]) -> Result<()> {
+        for result in dossiers.iter().filter_map(|dossier| dossier.result.as_ref()) {
+            let pointer: Option<Pointer> =
+                result.get("artefact").and_then(|a| serde_json::from_value(a.clone()).ok());
+            if let Some(pointer) = pointer.filter(|p| p.location == self.artefacts.place()) {
+                self.artefacts.remove(&pointer.key).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn run_all(&self, input: &Input, context: &Context) -> Result<serde_json::Value> {
+        let expiry = Expiry {
+            completed_before: self.ago(input.completed_days.unwrap_or(self.retention.completed_days)),
+            cancelled_before: self.ago(input.cancelled_days.unwrap_or(self.retention.cancelled_days)),
+            failed_before: self.ago(input.failed_days.unwrap_or(self.retention.failed_days)),
+        };
+        let (mut removed, mut events, mut files) = (0, 0, Vec::new());
+        while !context.is_stopping() {
+            let expired = self.tasks.store().expired(expiry, BATCH).await?;
+            if expired.is_empty() {
+                break;
+            }
+            let versions = expired.iter().map(|task| (task.id, task.version)).collect();
+            let dossiers = self.tasks.store().dossiers(expired).await?;
+            files.extend(self.archive(&dossiers).await?.map(|pointer| pointer.key));
+            let gone = self.tasks.store().remove(versions).await?;
+            self.remove_artefacts(&dossiers).await?;
+            removed += gone;
+            context.progress(50, format!("Removed {removed} tasks"));
+            if gone == 0 {
+                break;
+            }
+        }
+        let floor = self.ago(input.events_days.unwrap_or(self.retention.events_days));
+        while !context.is_stopping() {
+            let swept = self.tasks.store().sweep_history(floor, EVENTS).await?;
+            events += swept;
+            if swept < EVENTS {
+                break;
+            }
+            context.progress(75, format!("Removed {events} events"));
+        }
+        Ok(json!({ "tasks_removed": removed, "events_removed": events, "archives": files }))
+    }
+}
+
+impl Handler for Cleanup {
+    type Input = Input;
+
+    const KIND: &'static str = "cleanup";
+
+    async fn run(&self, input: Input, context: Context) -> Outcome {
+        let done = self.run_all(&input, &context).await;
+        if context.is_stopping() {
+            return Err(Failure::Stopped);
+        }
+        done.map(Some).map_err(|error| Failure::retry(error.to_string()))
+    }
+}

@@ -1,0 +1,83 @@
+//! Which addresses a task may call.
+//!
+//! Whoever can create tasks makes this process send requests. Where the interface is open to
+//! others than this machine, addresses of the inside are refused, and refused after the name
+//! was resolved, on the very addresses that are connected to.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+/// Resolves names, and gives back only public addresses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PublicOnly;
+
+impl Resolve for PublicOnly {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found: Vec<SocketAddr> =
+                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            match found.iter().find(|address| is_private(address.ip())) {
+                Some(address) => Err(refusal(&address.ip()).into()),
+                None => Ok(Box::new(found.into_iter()) as Addrs),
+            }
+        })
+    }
+}
+
+pub(super) fn refusal(address: &IpAddr) -> String {
+    format!("{address} is an address of the inside, which tasks may not call here")
+}
+
+pub(super) fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => private_v4(v4),
+        IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
+            Some(v4) => private_v4(v4),
+            None => {
+                let first = v6.segments()[0];
+                v6.is_loopback()
+                    || v6.is_unspecified()
+                    || v6.is_multicast()
+                    || (first & 0xfe00) == 0xfc00
+                    || (first & 0xffc0) == 0xfe80
+                    || first == 0x2002
+                    || v6.segments()[..2] == [0x64, 0xff9b]
+            }
+        },
+    }
+}
+
+fn private_v4(v4: Ipv4Addr) -> bool {
+    let [a, b, ..] = v4.octets();
+    v4.is_private()
+        || v4.is_loopback()
+        || v4.is_link_local()
+        || v4.is_unspecified()
+        || v4.is_broadcast()
+        || v4.is_multicast()
+        || v4.is_documentation()
+        || a == 0
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 198 && (b == 18 || b == 19))
+        || a >= 240
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_the_inside_are_known_in_all_their_forms() {
+        for text in [
+            "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0",
+            "100.64.0.1", "::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "fc00::1", "fe80::1",
+            "64:ff9b::7f00:1", "255.255.255.255",
+        ] {
+            assert!(is_private(text.parse().unwrap()), "{text} counted as public");
+        }
+        for text in ["1.1.1.1", "8.8.8.8", "2606:4700::1111", "172.32.0.1", "100.128.0.1"] {
+            assert!(!is_private(text.parse().unwrap()), "{text} counted as private");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Schedules: a cron line, a type, a payload. Due times that were missed are made up for once.
+
+use std::str::FromStr;
+
+use croner::Cron;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::create::NewTask;
+use crate::error::{Error, Result};
+use crate::service::Tasks;
+use crate::store::Schedule;
+
+/// The first time after `after`, in UTC, at which the line falls due.
+pub fn next_time(line: &str, after: Timestamp) -> Result<Timestamp> {
+    let wrong = |reason: String| Error::Invalid(format!("{line:?} is not a cron line: {reason}"));
+    let cron = Cron::from_str(line).map_err(|error| wrong(error.to_string()))?;
+    let start = croner_time(after).ok_or_else(|| wrong("the time is out of range".into()))?;
+    let found =
+        cron.find_next_occurrence(&start, false).map_err(|error| wrong(error.to_string()))?;
+    Timestamp::from_second(found.timestamp()).map_err(|error| wrong(error.to_string()))
+}
+
+fn croner_time(time: Timestamp) -> Option<chrono::DateTime<chrono::Utc>> {
+    chrono::DateTime::from_timestamp(time.as_second(), 0)
+}
+
+impl Tasks {
+    /// Stores a schedule under its name; its first run is the next due time from now.
+    pub async fn schedule(
+        &self,
+        name: &str,
+        kind: &str,
+        cron: &str,
+        payload: Value,
+    ) -> Result<Schedule> {
+        crate::create::check_kind(name)?;
+        if !self.known().iter().any(|known| known == kind) {
+            let known = self.known().join(", ");
+            return Err(Error::UnknownType { kind: kind.to_owned(), known });
+        }
+        crate::create::check_text("payload", &payload)?;
+        let schedule = Schedule {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            cron: cron.to_owned(),
+            payload,
+            enabled: true,
+            next_at: next_time(cron, self.now())?,
+            last_task: None,
+        };
+        self.store().put_schedule(schedule.clone()).await?;
+        Ok(schedule)
+    }
+
+    /// The same, but leaves a schedule of that name alone: for those that come with the program.
+    pub async fn schedule_once(&self, name: &str, kind: &str, cron: &str) -> Result<()> {
+        if self.store().schedules().await?.iter().all(|schedule| schedule.name != name) {
+            self.schedule(name, kind, cron, json!({})).await?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) async fn fire_due(tasks: &Tasks) -> Result<()> {
+    let now = tasks.now();
+    let due = tasks.store().schedules().await?.into_iter();
+    for schedule in due.filter(|schedule| schedule.enabled && schedule.next_at <= now) {
+        let to = next_time(&schedule.cron, now)?;
+        let request = NewTask {
+            kind: schedule.kind.clone(),
+            payload: schedule.payload,
+            metadata: Some(json!({ "schedule": schedule.name })),
+            ..NewTask::default()
+        };
+        let row = tasks.row(request)?;
+        let name = schedule.name.clone();
+        let announce = tasks.announces();
+        if tasks.store().fire(name, schedule.next_at, to, row, announce).await? {
+            tracing::info!(schedule = schedule.name, next = %to, "a scheduled task was made");
+            tasks.ring();
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cron_line_falls_due_at_its_next_time_in_utc() {
+        let after: Timestamp = "2026-11-15T20:30:00Z".parse().unwrap();
+        let next = next_time("17 3 * * *", after).unwrap();
+        assert_eq!(next.to_string(), "2026-11-16T03:17:00Z");
+        assert_eq!(next_time("17 3 * * *", next).unwrap().to_string(), "2026-11-17T03:17:00Z");
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_refused() {
+        let error = next_time("61 * * * *", Timestamp::UNIX_EPOCH).unwrap_err();
+        assert!(error.to_string().contains("not a cron line"), "{error}");
+    }
+}

@@ -1,0 +1,119 @@
+//! The claim is the delivery: the best waiting tasks are marked and returned with their inputs.
+//! Finding them is a scan of what waits, whatever the size of the claim, so claims take sets.
+
+use lavra_db::duckdb::{self, Connection, Row};
+use lavra_db::timestamp;
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::append::{self, NewEvent};
+use super::read::json_at;
+use super::{DuckDb, all, run, set};
+use crate::error::Result;
+use crate::model::{Actor, Claimed, ProcessId, Status, TaskId};
+use crate::store::Claim;
+
+const BEST: &str = "
+WITH best AS MATERIALIZED (
+    SELECT id, type, metadata, priority, attempts, retry_count, max_retries, version,
+           epoch_us(created_at) AS created, epoch_us(updated_at) AS updated
+    FROM kodus_workflow.tasks
+    WHERE status = 'PENDING' AND type IN (SELECT unnest($1::JSON::VARCHAR[]))
+      AND (run_at IS NULL OR epoch_us(run_at) <= $2)
+    ORDER BY priority DESC, id LIMIT $3
+)
+SELECT best.id, type, coalesce(payload, 'null'), metadata, priority, attempts, retry_count,
+       max_retries, version, created, updated
+FROM best LEFT JOIN kodus_workflow.task_inputs input ON input.task_id = best.id
+ORDER BY priority DESC, best.id";
+
+const TAKE: &str = r#"
+UPDATE kodus_workflow.tasks t SET
+    status = 'IN_PROGRESS', state = 'Started', progress = 0, run_at = NULL,
+    attempts = t.attempts + 1, version = t.version + 1, process = $2::UUID, token = $3,
+    updated_at = make_timestamp(taken.updated)
+FROM (SELECT unnest(from_json($1::JSON, '[{"id": "UUID", "updated": "BIGINT"}]'),
+                    recursive := true)) taken
+WHERE t.id = taken.id"#;
+
+/// A waiting task as it becomes in the claim, with the time of its last change.
+struct Best {
+    claimed: Claimed,
+    updated: i64,
+}
+
+#[derive(Serialize)]
+struct Taken {
+    id: TaskId,
+    updated: i64,
+}
+
+impl DuckDb {
+    pub(super) async fn take(&self, claim: Claim) -> Result<Vec<Claimed>> {
+        if claim.limit == 0 || claim.kinds.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (best, take) = (self.sql(BEST), self.sql(TAKE));
+        let kinds = set(&claim.kinds).unwrap_or_default();
+        let now = self.now();
+        let events: Vec<Uuid> = (0..claim.limit).map(|_| self.duck.clock().new_id()).collect();
+        let duck = self.duck.clone();
+        let job = move |tx: &Connection| {
+            let found = all(tx, &best, (&kinds, now, claim.limit as i64), waiting)?;
+            if found.is_empty() {
+                return Ok(Vec::new());
+            }
+            let token = duck.next_sequence();
+            let found = found.into_iter().map(|mut best| {
+                best.claimed.token = token;
+                best.updated = now.max(best.updated + 1);
+                best
+            });
+            let found: Vec<Best> = found.collect();
+            let taken = found.iter().map(|best| Taken { id: best.claimed.id, updated: best.updated });
+            let taken: Vec<Taken> = taken.collect();
+            run(tx, &take, (set(&taken)?, claim.process.0, token))?;
+            let started = found.iter().zip(&events).map(|(best, id)| best.event(*id, claim.process));
+            append::events(tx, duck.schema().name(), duck.next_sequence(), started)?;
+            Ok(found.into_iter().map(|best| best.claimed).collect())
+        };
+        Ok(self.duck.write("claim tasks", job).await?)
+    }
+}
+
+/// Reads a row of [`BEST`] as the claim makes it; the token is not known yet.
+fn waiting(row: &Row<'_>) -> duckdb::Result<Best> {
+    let (attempts, version): (i32, i32) = (row.get(5)?, row.get(8)?);
+    let claimed = Claimed {
+        id: TaskId(row.get(0)?),
+        kind: row.get(1)?,
+        payload: RawValue::from_string(row.get(2)?).unwrap_or_default(),
+        metadata: json_at(row, 3)?,
+        priority: row.get(4)?,
+        attempts: attempts + 1,
+        retry_count: row.get(6)?,
+        max_retries: row.get(7)?,
+        token: 0,
+        version: version + 1,
+        created_at: timestamp(row.get(9)?),
+    };
+    Ok(Best { claimed, updated: row.get(10)? })
+}
+
+impl Best {
+    fn event(&self, id: Uuid, process: ProcessId) -> NewEvent<'static> {
+        let attempt = self.claimed.attempts;
+        NewEvent {
+            id,
+            task: self.claimed.id,
+            status: Status::InProgress,
+            state: "Started",
+            detail: json!({ "action": "start", "attempt": attempt, "process": process }).to_string(),
+            actor: Actor::Worker,
+            created: self.updated,
+            version: self.claimed.version,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a caller of the tasks can be told.
+
+use crate::machine::Illegal;
+use crate::model::{DeadLetterId, TaskId};
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Database(#[from] lavra_db::Error),
+
+    #[error("there is no task {0}")]
+    NoSuchTask(TaskId),
+
+    #[error("the task {0} has no result")]
+    NoResult(TaskId),
+
+    #[error("there is no dead letter {0}")]
+    NoSuchDeadLetter(DeadLetterId),
+
+    #[error("there is no schedule {0:?}")]
+    NoSuchSchedule(String),
+
+    #[error(
+        "nobody here knows the task type {kind:?}; known: {known} (a worker's first claim, or \
+         [tasks.types] in lavra.toml, makes a type known)"
+    )]
+    UnknownType { kind: String, known: String },
+
+    #[error("{0}")]
+    Invalid(String),
+
+    #[error(transparent)]
+    Illegal(#[from] Illegal),
+
+    #[error("the task is at version {actual}, not {expected}: read it again and decide again")]
+    VersionMismatch { expected: i32, actual: i32 },
+
+    #[error("the task {0} is no longer yours: it was cancelled, taken over or ended")]
+    Lost(TaskId),
+
+    #[error("the Idempotency-Key {0:?} was used for another request before")]
+    KeyReused(String),
+
+    #[error("the artefact could not be {operation}: {source}")]
+    Artefact { operation: &'static str, source: object_store::Error },
+
+    #[error("RabbitMQ: {0}")]
+    Broker(String),
+}
+
+impl Error {
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Database(error) => error.code(),
+            Self::NoSuchTask(_) => "task_not_found",
+            Self::NoResult(_) => "result_not_found",
+            Self::NoSuchDeadLetter(_) => "dead_letter_not_found",
+            Self::NoSuchSchedule(_) => "schedule_not_found",
+            Self::UnknownType { .. } => "unknown_task_type",
+            Self::Invalid(_) => "invalid_request",
+            Self::Illegal(_) => "illegal_transition",
+            Self::VersionMismatch { .. } => "version_mismatch",
+            Self::Lost(_) => "task_lost",
+            Self::KeyReused(_) => "idempotency_key_reused",
+            Self::Artefact { .. } => "artefact_error",
+            Self::Broker(_) => "broker_error",
+        }
+    }
+
+    /// Whether the same call may succeed a little later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Database(error) => error.is_transient(),
+            Self::Artefact { .. } | Self::Broker(_) => true,
+            Self::NoSuchTask(_)
+            | Self::NoResult(_)
+            | Self::NoSuchDeadLetter(_)
+            | Self::NoSuchSchedule(_)
+            | Self::UnknownType { .. }
+            | Self::Invalid(_)
+            | Self::Illegal(_)
+            | Self::VersionMismatch { .. }
+            | Self::Lost(_)
+            | Self::KeyReused(_) => false,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The claim is the delivery: one statement locks the best waiting tasks, marks them, writes
+//! their events and returns them with their inputs. The two partial indexes hold only what
+//! waits, so the cost does not grow with the table or the backlog.
+
+use lavra_db::tokio_postgres::types::Type;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::{Postgres, rows};
+use crate::error::Result;
+use crate::model::{Claimed, TaskId};
+use crate::store::Claim;
+
+const CLAIM: &str = "
+WITH ready AS (
+    SELECT t.id, t.priority
+    FROM unnest($1::text[]) AS kind(name)
+    CROSS JOIN LATERAL (
+        SELECT id, priority FROM kodus_workflow.tasks
+        WHERE type = kind.name AND status = 'PENDING' AND run_at IS NULL
+        ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED
+    ) t
+), due AS (
+    SELECT t.id, t.priority
+    FROM unnest($1::text[]) AS kind(name)
+    CROSS JOIN LATERAL (
+        SELECT id, priority FROM kodus_workflow.tasks
+        WHERE type = kind.name AND status = 'PENDING' AND run_at <= now()
+        ORDER BY run_at LIMIT $2 FOR UPDATE SKIP LOCKED
+    ) t
+), pick AS MATERIALIZED (
+    SELECT id, row_number() OVER (ORDER BY priority DESC, id) AS place
+    FROM (SELECT * FROM ready UNION ALL SELECT * FROM due) waiting
+    ORDER BY priority DESC, id LIMIT $2
+), token AS MATERIALIZED (
+    SELECT nextval('kodus_workflow.task_tokens') AS value WHERE EXISTS (SELECT 1 FROM pick)
+), taken AS (
+    UPDATE kodus_workflow.tasks t SET
+        status = 'IN_PROGRESS', state = 'Started', progress = 0, run_at = NULL,
+        attempts = t.attempts + 1, version = t.version + 1, process = $3,
+        token = (SELECT value FROM token),
+        updated_at = GREATEST(now(), t.updated_at + interval '1 microsecond')
+    FROM pick WHERE t.id = pick.id
+    RETURNING t.id, t.type, t.metadata, t.priority, t.attempts, t.retry_count, t.max_retries,
+              t.token, t.version, t.created_at, t.updated_at, pick.place
+), event AS (
+    INSERT INTO kodus_workflow.task_events
+        (id, task_id, status, state, detail, actor, created_at, version)
+    SELECT e.id, taken.id, 'IN_PROGRESS', 'Started',
+           jsonb_build_object('action', 'start', 'attempt', taken.attempts, 'process', $3),
+           'WORKER', taken.updated_at, taken.version
+    FROM taken JOIN unnest($4::uuid[]) WITH ORDINALITY AS e(id, place) USING (place)
+)
+SELECT taken.id, taken.type, coalesce(input.payload::text, 'null'), taken.metadata, taken.priority,
+       taken.attempts, taken.retry_count, taken.max_retries, taken.token, taken.version,
+       taken.created_at
+FROM taken LEFT JOIN kodus_workflow.task_inputs input ON input.task_id = taken.id
+ORDER BY taken.place";
+
+impl Postgres {
+    pub(super) async fn take(&self, claim: Claim) -> Result<Vec<Claimed>> {
+        let operation = "claim tasks";
+        let events: Vec<Uuid> = (0..claim.limit).map(|_| self.pg.clock().new_id()).collect();
+        let limit = claim.limit as i64;
+        let params = [
+            (&claim.kinds as _, Type::TEXT_ARRAY),
+            (&limit as _, Type::INT8),
+            (&claim.process.0 as _, Type::UUID),
+            (&events as _, Type::UUID_ARRAY),
+        ];
+        let answer = self.pg.query(operation, CLAIM, &params).await?;
+        rows(operation, &answer, |row| {
+            let payload: String = row.try_get(2)?;
+            Ok(Claimed {
+                id: TaskId(row.try_get(0)?),
+                kind: row.try_get(1)?,
+                payload: RawValue::from_string(payload).unwrap_or_default(),
+                metadata: row.try_get(3)?,
+                priority: row.try_get(4)?,
+                attempts: row.try_get(5)?,
+                retry_count: row.try_get(6)?,
+                max_retries: row.try_get(7)?,
+                token: row.try_get(8)?,
+                version: row.try_get(9)?,
+                created_at: row.try_get(10)?,
+            })
+        })
+    }
+}

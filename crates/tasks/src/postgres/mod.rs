@@ -1,0 +1,44 @@
+//! The store on PostgreSQL. Each verb is one statement, so one round trip and one transaction,
+//! and works through a pooler. Sets travel as arrays (`unnest`).
+
+mod claim;
+mod create;
+mod history;
+mod outbox;
+mod process;
+mod read;
+mod schedule;
+mod store;
+mod write;
+
+use lavra_db::Pg;
+use lavra_db::tokio_postgres::{self, Row};
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+
+/// Tasks on a PostgreSQL server.
+#[derive(Clone, Debug)]
+pub struct Postgres {
+    pg: Pg,
+}
+
+impl Postgres {
+    pub fn new(pg: Pg) -> Self {
+        Self { pg }
+    }
+}
+
+/// Reads every row with `read`, naming the operation in an error.
+fn rows<T>(
+    operation: &'static str,
+    rows: &[Row],
+    read: impl Fn(&Row) -> Result<T, tokio_postgres::Error>,
+) -> Result<Vec<T>> {
+    let all: Result<Vec<T>, _> = rows.iter().map(read).collect();
+    all.map_err(|source| Error::Database(lavra_db::Error::Postgres { operation, source }))
+}
+
+fn uuids<T: Copy>(ids: &[T], inner: impl Fn(T) -> Uuid) -> Vec<Uuid> {
+    ids.iter().map(|id| inner(*id)).collect()
+}

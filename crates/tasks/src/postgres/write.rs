@@ -1,0 +1,194 @@
+//! Guarded changes of a set of tasks, with their events, results, dead letters and outbox rows,
+//! in one statement. What the guard refuses leaves no trace.
+
+use lavra_db::tokio_postgres::types::Type;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Postgres, rows};
+use crate::error::Result;
+use crate::model::Status;
+use crate::store::{Write, Written};
+
+const WRITE: &str = "
+WITH input AS (
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::int8[], $4::int4[], $5::text[], $6::text[],
+                         $7::int2[], $8::text[], $9::int4[], $10::float8[], $11::float8[],
+                         $12::int4[], $13::jsonb[], $14::jsonb[], $15::bool[], $16::uuid[])
+        AS i(id, old_status, token, version, status, state, progress, error, retry_count, wait,
+             stop_within, events, metadata, result, announce, row_id)
+), changed AS (
+    UPDATE kodus_workflow.tasks t SET
+        status = i.status,
+        state = i.state,
+        progress = CASE WHEN i.status = 'IN_PROGRESS'
+                        THEN GREATEST(t.progress, i.progress) ELSE i.progress END,
+        error = i.error,
+        retry_count = i.retry_count,
+        metadata = CASE WHEN i.metadata IS NULL THEN t.metadata ELSE t.metadata || i.metadata END,
+        run_at = now() + make_interval(secs => i.wait),
+        stop_by = now() + make_interval(secs => i.stop_within),
+        process = CASE WHEN i.status = 'PENDING' THEN NULL ELSE t.process END,
+        version = t.version + i.events,
+        updated_at = GREATEST(now(), t.updated_at + i.events * interval '1 microsecond')
+    FROM input i
+    WHERE t.id = i.id AND t.status = i.old_status
+      AND (i.token IS NULL OR t.token = i.token)
+      AND (i.version IS NULL OR t.version = i.version)
+    RETURNING t.id, t.type, t.version, t.updated_at
+), event AS (
+    INSERT INTO kodus_workflow.task_events
+        (id, task_id, status, state, detail, actor, created_at, version)
+    SELECT e.id, e.task_id, e.status, e.state, e.detail, e.actor,
+           c.updated_at - e.back * interval '1 microsecond', c.version - e.back
+    FROM unnest($17::uuid[], $18::uuid[], $19::text[], $20::text[], $21::jsonb[], $22::text[],
+                $23::int4[])
+        AS e(id, task_id, status, state, detail, actor, back)
+    JOIN changed c ON c.id = e.task_id
+), result AS (
+    INSERT INTO kodus_workflow.task_results (task_id, payload)
+    SELECT i.id, i.result FROM input i JOIN changed USING (id) WHERE i.result IS NOT NULL
+    ON CONFLICT (task_id) DO UPDATE SET payload = excluded.payload, created_at = now()
+), buried AS (
+    INSERT INTO kodus_workflow.task_dead_letters (id, task_id, type, reason)
+    SELECT i.row_id, i.id, c.type, coalesce(i.error, i.state)
+    FROM input i JOIN changed c USING (id) WHERE i.status = 'FAILED'
+), raised AS (
+    DELETE FROM kodus_workflow.task_dead_letters d USING input i JOIN changed USING (id)
+    WHERE d.task_id = i.id AND i.old_status = 'FAILED' AND i.status = 'PENDING'
+), outbox AS (
+    INSERT INTO kodus_workflow.task_outbox (id, task_id, type)
+    SELECT i.row_id, i.id, c.type FROM input i JOIN changed c USING (id) WHERE i.announce
+)
+SELECT id, version FROM changed";
+
+impl Postgres {
+    pub(super) async fn change(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+        let operation = "write tasks";
+        let input = Input::of(&writes);
+        let events = Events::of(&writes, || self.pg.clock().new_id());
+        let row_ids: Vec<Uuid> = writes.iter().map(|_| self.pg.clock().new_id()).collect();
+        let params = [
+            (&input.ids as _, Type::UUID_ARRAY),
+            (&input.old as _, Type::TEXT_ARRAY),
+            (&input.tokens as _, Type::INT8_ARRAY),
+            (&input.versions as _, Type::INT4_ARRAY),
+            (&input.statuses as _, Type::TEXT_ARRAY),
+            (&input.states as _, Type::TEXT_ARRAY),
+            (&input.progress as _, Type::INT2_ARRAY),
+            (&input.errors as _, Type::TEXT_ARRAY),
+            (&input.retries as _, Type::INT4_ARRAY),
+            (&input.waits as _, Type::FLOAT8_ARRAY),
+            (&input.stops as _, Type::FLOAT8_ARRAY),
+            (&input.events as _, Type::INT4_ARRAY),
+            (&input.metadata as _, Type::JSONB_ARRAY),
+            (&input.results as _, Type::JSONB_ARRAY),
+            (&input.announce as _, Type::BOOL_ARRAY),
+            (&row_ids as _, Type::UUID_ARRAY),
+            (&events.ids as _, Type::UUID_ARRAY),
+            (&events.tasks as _, Type::UUID_ARRAY),
+            (&events.statuses as _, Type::TEXT_ARRAY),
+            (&events.states as _, Type::TEXT_ARRAY),
+            (&events.details as _, Type::JSONB_ARRAY),
+            (&events.actors as _, Type::TEXT_ARRAY),
+            (&events.back as _, Type::INT4_ARRAY),
+        ];
+        let answer = self.pg.query(operation, WRITE, &params).await?;
+        let applied = rows(operation, &answer, |row| {
+            let id: Uuid = row.try_get(0)?;
+            let version: i32 = row.try_get(1)?;
+            Ok((id, version))
+        })?;
+        let applied: std::collections::HashMap<Uuid, i32> = applied.into_iter().collect();
+        let outcome = writes.iter().map(|write| match applied.get(&write.id.0) {
+            Some(version) => Written::Applied { version: *version },
+            None => Written::Refused,
+        });
+        Ok(outcome.collect())
+    }
+}
+
+/// The changes as columns.
+struct Input<'a> {
+    ids: Vec<Uuid>,
+    old: Vec<&'static str>,
+    tokens: Vec<Option<i64>>,
+    versions: Vec<Option<i32>>,
+    statuses: Vec<&'static str>,
+    states: Vec<&'a str>,
+    progress: Vec<i16>,
+    errors: Vec<Option<&'a str>>,
+    retries: Vec<i32>,
+    waits: Vec<Option<f64>>,
+    stops: Vec<Option<f64>>,
+    events: Vec<i32>,
+    metadata: Vec<Option<&'a Value>>,
+    results: Vec<Option<&'a Value>>,
+    announce: Vec<bool>,
+}
+
+impl<'a> Input<'a> {
+    fn of(writes: &'a [Write]) -> Self {
+        let each = || writes.iter();
+        Self {
+            ids: each().map(|w| w.id.0).collect(),
+            old: each().map(|w| w.guard.status.as_str()).collect(),
+            tokens: each().map(|w| w.guard.token).collect(),
+            versions: each().map(|w| w.guard.version).collect(),
+            statuses: each().map(|w| w.next.status.as_str()).collect(),
+            states: each().map(|w| w.next.state.as_str()).collect(),
+            progress: each().map(|w| w.next.progress).collect(),
+            errors: each().map(|w| w.next.error.as_deref()).collect(),
+            retries: each().map(|w| w.next.retry_count).collect(),
+            waits: each().map(|w| w.next.wait.map(|wait| wait.as_secs_f64())).collect(),
+            stops: each().map(|w| w.next.stop_within.map(|stop| stop.as_secs_f64())).collect(),
+            events: each().map(|w| w.steps.len() as i32 + 1).collect(),
+            metadata: each().map(|w| w.metadata.as_ref()).collect(),
+            results: each().map(|w| w.result.as_ref()).collect(),
+            announce: each()
+                .map(|w| w.announce && w.next.status == Status::Pending && w.next.wait.is_none())
+                .collect(),
+        }
+    }
+}
+
+/// The events as columns; `back` counts them from the last one of their task.
+struct Events<'a> {
+    ids: Vec<Uuid>,
+    tasks: Vec<Uuid>,
+    statuses: Vec<&'static str>,
+    states: Vec<&'a str>,
+    details: Vec<&'a Value>,
+    actors: Vec<&'static str>,
+    back: Vec<i32>,
+}
+
+impl<'a> Events<'a> {
+    fn of(writes: &'a [Write], new_id: impl Fn() -> Uuid) -> Self {
+        let mut all = Self {
+            ids: Vec::new(),
+            tasks: Vec::new(),
+            statuses: Vec::new(),
+            states: Vec::new(),
+            details: Vec::new(),
+            actors: Vec::new(),
+            back: Vec::new(),
+        };
+        for write in writes {
+            let steps = write.steps.iter().map(|s| (s.status, &s.state, &s.detail, s.actor));
+            let last = &write.next;
+            let last = (last.status, &last.state, &last.detail, last.actor);
+            for (place, event) in steps.chain([last]).enumerate() {
+                let (status, state, detail, actor) = event;
+                all.ids.push(new_id());
+                all.tasks.push(write.id.0);
+                all.statuses.push(status.as_str());
+                all.states.push(state);
+                all.details.push(detail);
+                all.actors.push(actor.as_str());
+                all.back.push((write.steps.len() - place) as i32);
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,245 @@
+//! The runner: claims what waits, runs it, and reports.
+//!
+//! ```text
+//! wake-ups ─► claim loop ─► attempts (as many at once as `concurrency`) ─► reporter ─► store
+//!                 ▲                     │ told to stop
+//!                 └── heartbeat ────────┘ (cancelled, lost, shutdown)
+//! ```
+//!
+//! The claim in the database is the delivery. An in-process bell, a PostgreSQL notification and
+//! a RabbitMQ message only say that something waits; polling is the truth. A runner that is fast
+//! claims a little ahead, as much as it finished in the last moments, so that batches grow with
+//! the load and a slow task never sits behind another in one process while others are idle.
+
+mod attempt;
+mod beat;
+mod held;
+mod pace;
+mod report;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::error::Result;
+use crate::handler::{Failure, Outcome, Registered, Registry};
+use crate::machine::Happening;
+use crate::model::{Claimed, ProcessId};
+use crate::service::Tasks;
+use crate::store::{Claim, Process};
+use held::Held;
+use pace::Pace;
+use report::{Ended, Reporter};
+
+pub use attempt::{Context, Stop};
+pub(crate) use attempt::Attempt;
+
+/// How a runner behaves. The defaults are the documented ones.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What this process is called in the table of processes.
+    pub name: String,
+    /// Attempts that run at once.
+    pub concurrency: usize,
+    pub heartbeat: Duration,
+    /// Between looks at the database when nothing rings.
+    pub poll: Duration,
+    /// The same where no notification is known to arrive.
+    pub poll_blind: Duration,
+    /// How long running attempts have after a shutdown was asked for.
+    pub grace: Duration,
+    /// The most that one claim takes.
+    pub batch: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            name: "lavra".into(),
+            concurrency: 32,
+            heartbeat: Duration::from_secs(3),
+            poll: Duration::from_secs(1),
+            poll_blind: Duration::from_millis(40),
+            grace: Duration::from_secs(10),
+            batch: 500,
+        }
+    }
+}
+
+/// How long a task may wait in this process for its turn before it is given back.
+const LONGEST_LOCAL_WAIT: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub struct Runner {
+    tasks: Tasks,
+    registry: Registry,
+    config: Config,
+}
+
+/// What the parts of a running runner share.
+struct Shared {
+    tasks: Tasks,
+    registry: Registry,
+    config: Config,
+    process: Process,
+    held: Arc<Held>,
+    pace: Pace,
+    turns: Arc<Semaphore>,
+    stop: CancellationToken,
+}
+
+impl Runner {
+    pub fn new(tasks: Tasks, registry: Registry, config: Config) -> Self {
+        Self { tasks, registry, config }
+    }
+
+    /// Runs until `stop`; then claims nothing more, gives running attempts their grace, writes
+    /// what they ended with, and leaves.
+    pub async fn run(self, stop: CancellationToken) -> Result<()> {
+        let process = Process {
+            id: ProcessId(self.tasks.store().clock().new_id()),
+            name: self.config.name.clone(),
+            kinds: self.registry.kinds(),
+        };
+        let held = Arc::new(Held::default());
+        let (reporter, writers) = Reporter::start(&self.tasks, &held);
+        let shared = Arc::new(Shared {
+            turns: Arc::new(Semaphore::new(self.config.concurrency)),
+            pace: Pace::new(self.config.concurrency, self.config.batch),
+            tasks: self.tasks,
+            registry: self.registry,
+            config: self.config,
+            process,
+            held,
+            stop,
+        });
+        // Nothing may be claimed before the row that says we live.
+        beat::until_known(&shared).await;
+        let beating = tokio::spawn(beat::keep(Arc::clone(&shared)));
+        let attempts = TaskTracker::new();
+        claim_until_stopped(&shared, &reporter, &attempts).await;
+
+        tracing::info!(running = attempts.len(), "stopping: nothing more is claimed");
+        shared.held.stop_all();
+        attempts.close();
+        if tokio::time::timeout(shared.config.grace, attempts.wait()).await.is_err() {
+            tracing::warn!(left = attempts.len(), "attempts did not stop in time; they are left to be taken over");
+        }
+        drop(reporter);
+        for writer in writers {
+            let _aborted = tokio::time::timeout(shared.config.grace, writer).await;
+        }
+        beating.abort();
+        shared.tasks.store().retire(shared.process.id).await
+    }
+}
+
+async fn claim_until_stopped(shared: &Arc<Shared>, reporter: &Reporter, attempts: &TaskTracker) {
+    let mut waker = shared.tasks.waker(&shared.process.kinds);
+    loop {
+        let limit = tokio::select! {
+            limit = shared.pace.room() => limit,
+            () = shared.stop.cancelled() => return,
+        };
+        waker.about_to_claim();
+        let claim = Claim { process: shared.process.id, kinds: shared.process.kinds.clone(), limit };
+        let claimed = match shared.tasks.store().claim(claim).await {
+            Ok(claimed) => claimed,
+            Err(error) => {
+                tracing::warn!(%error, "cannot claim");
+                Vec::new()
+            }
+        };
+        let count = claimed.len();
+        waker.claimed(count, count < limit).await;
+        let started: Vec<_> = claimed.into_iter().map(|c| Arc::new(Attempt::new(c))).collect();
+        shared.held.add(&started);
+        shared.pace.started(count);
+        for attempt in started {
+            attempts.spawn(live(Arc::clone(shared), reporter.clone(), attempt));
+        }
+        if count < limit {
+            let poll = waker.poll_interval(shared.config.poll, shared.config.poll_blind);
+            tokio::select! {
+                () = waker.rung() => {}
+                () = tokio::time::sleep(poll) => {}
+                () = shared.stop.cancelled() => return,
+            }
+        }
+    }
+}
+
+/// The life of one attempt: wait for a turn, run, report.
+async fn live(shared: Arc<Shared>, reporter: Reporter, attempt: Arc<Attempt>) {
+    let context = Context::new(Arc::clone(&attempt), reporter.clone());
+    let turn = tokio::select! {
+        biased;
+        turn = Arc::clone(&shared.turns).acquire_owned() => turn.ok(),
+        _ = context.stopped() => None,
+        () = tokio::time::sleep(LONGEST_LOCAL_WAIT) => None,
+    };
+    let (outcome, timed) = match (&turn, shared.registry.get(&attempt.task.kind)) {
+        (None, _) => (Err(Failure::Stopped), None),
+        (Some(_), None) => (Err(Failure::permanent("no handler for this type")), None),
+        (Some(_), Some(registered)) => {
+            let begun = std::time::Instant::now();
+            let outcome = run(registered, &attempt.task, context).await;
+            (outcome, Some(begun.elapsed()))
+        }
+    };
+    drop(turn);
+    if let Some(elapsed) = timed {
+        let labels = [("type", attempt.task.kind.clone())];
+        metrics::histogram!("lavra_task_seconds", &labels).record(elapsed.as_secs_f64());
+    }
+    let (happening, result) = conclude(&shared, &attempt, outcome);
+    reporter.ended(Ended { attempt, happening, result }).await;
+    shared.pace.finished();
+}
+
+/// Runs the handler on a task of its own, so that a panic or an overrun ends only the attempt.
+async fn run(registered: &Registered, task: &Claimed, context: Context) -> Outcome {
+    let mut running = tokio::spawn(registered.start(task.payload.clone(), context));
+    let joined = match registered.policy.timeout {
+        None => (&mut running).await,
+        Some(limit) => match tokio::time::timeout(limit, &mut running).await {
+            Ok(joined) => joined,
+            Err(_) => {
+                running.abort();
+                return Err(Failure::retry(format!("ran longer than {} s", limit.as_secs())));
+            }
+        },
+    };
+    joined.unwrap_or_else(|error| {
+        let text = match error.try_into_panic() {
+            Ok(panic) => panic
+                .downcast_ref::<&str>()
+                .map(ToString::to_string)
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "without a message".into()),
+            Err(error) => error.to_string(),
+        };
+        Err(Failure::retry(format!("the handler panicked: {text}")))
+    })
+}
+
+fn conclude(
+    shared: &Shared,
+    attempt: &Attempt,
+    outcome: Outcome,
+) -> (Happening, Option<serde_json::Value>) {
+    match outcome {
+        Ok(result) => (Happening::Complete, result),
+        // A handler that stopped without having been told to has failed.
+        Err(Failure::Stopped) => (Happening::Interrupt, None),
+        Err(Failure::Retry { error, after }) => {
+            let backoff = shared.tasks.backoff().wait(attempt.task.retry_count + 1);
+            let wait = after.map_or(backoff, |after| after.max(backoff));
+            (Happening::Fail { error, retry_in: Some(wait) }, None)
+        }
+        Err(Failure::Permanent(error)) => (Happening::Fail { error, retry_in: None }, None),
+    }
+}

@@ -1,0 +1,266 @@
+//! The questions asked of the database. Each verb is one transaction over a set: rows and their
+//! events together. PostgreSQL and DuckDB answer them alike; one contract suite holds both to it.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use lavra_db::Clock;
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::machine::Next;
+use crate::model::{
+    Actor, Claimed, DeadLetterId, Event, EventId, OutboxId, ProcessId, Status, Task, TaskId,
+    TaskResult, Token,
+};
+
+/// A task to be made, checked and with its ids.
+#[derive(Clone, Debug)]
+pub struct NewRow {
+    pub id: TaskId,
+    pub event: EventId,
+    pub kind: String,
+    pub priority: i16,
+    pub metadata: String,
+    pub payload: String,
+    pub input_hash: Option<String>,
+    pub max_retries: i32,
+    pub delay: Option<Duration>,
+    /// The request in brief, for the creation event.
+    pub detail: String,
+    pub key: Option<Key>,
+}
+
+/// An `Idempotency-Key` with the fingerprint of the request that came with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    pub key: String,
+    pub fingerprint: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    New,
+    /// The input hash or the key belongs to this task already.
+    Existing(TaskId),
+    /// The key belongs to another request.
+    KeyReused(String),
+}
+
+#[derive(Clone, Debug)]
+pub struct Claim {
+    pub process: ProcessId,
+    pub kinds: Vec<String>,
+    pub limit: usize,
+}
+
+/// Under which condition a write applies. The status always counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    pub status: Status,
+    pub token: Option<Token>,
+    pub version: Option<i32>,
+}
+
+/// An event that precedes the last one of a write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub status: Status,
+    pub state: String,
+    pub actor: Actor,
+    pub detail: Value,
+}
+
+/// One guarded change of one task: its row, its events, and what belongs to the transition.
+#[derive(Clone, Debug)]
+pub struct Write {
+    pub id: TaskId,
+    pub guard: Guard,
+    pub steps: Vec<Step>,
+    pub next: Next,
+    /// Merged over the task's metadata, key by key.
+    pub metadata: Option<Value>,
+    pub result: Option<Value>,
+    /// Whether an outbox row goes with it (a waiting task, and a broker to tell).
+    pub announce: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    Applied { version: i32 },
+    /// The guard did not hold: someone else changed the task.
+    Refused,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ListFilter {
+    pub kind: Option<String>,
+    pub status: Option<Status>,
+    pub created_after: Option<Timestamp>,
+    pub created_before: Option<Timestamp>,
+    /// Older than this one: the keyset.
+    pub before: Option<TaskId>,
+    pub limit: usize,
+}
+
+/// Where in the stream of all events a reader is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    pub transaction: i64,
+    pub event: EventId,
+}
+
+/// The row by which a process shows that it lives.
+#[derive(Clone, Debug)]
+pub struct Process {
+    pub id: ProcessId,
+    pub name: String,
+    pub kinds: Vec<String>,
+}
+
+/// A task that a process believed to hold, and what it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    pub id: TaskId,
+    pub token: Token,
+    pub cancelled: bool,
+}
+
+/// A message that must reach the broker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    pub id: OutboxId,
+    pub task: TaskId,
+    pub kind: String,
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Schedule {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub cron: String,
+    pub payload: Value,
+    pub enabled: bool,
+    pub next_at: Timestamp,
+    pub last_task: Option<TaskId>,
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct DeadLetter {
+    pub id: DeadLetterId,
+    /// Absent for a message that names no task.
+    pub task_id: Option<TaskId>,
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    pub reason: String,
+    /// The body of a message that could not be read.
+    pub body: Option<String>,
+    pub created_at: Timestamp,
+}
+
+/// What retention may remove: ended before these times.
+#[derive(Clone, Copy, Debug)]
+pub struct Expiry {
+    pub completed_before: Timestamp,
+    pub cancelled_before: Timestamp,
+    pub failed_before: Timestamp,
+}
+
+/// A task with all that belongs to it, as it goes to the archive.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Dossier {
+    pub task: Task,
+    pub input: Option<Value>,
+    pub events: Vec<Event>,
+    pub result: Option<Value>,
+}
+
+/// How many tasks wait, by type, and since when the oldest does.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    pub kind: String,
+    pub ready: i64,
+    pub oldest: Option<Timestamp>,
+}
+
+#[async_trait]
+pub trait Store: Send + Sync + Debug {
+    /// The store's clock, and ids by it.
+    fn clock(&self) -> &Clock;
+
+    /// Makes tasks with their inputs, creation events and, with `announce`, outbox rows that
+    /// are this process's to publish for a while. In the order given.
+    async fn create(&self, rows: Vec<NewRow>, announce: bool) -> Result<Vec<Made>>;
+
+    /// Takes the best waiting tasks: priority from high to low, then the oldest.
+    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>>;
+
+    /// Applies guarded changes, in the order given. No task may stand twice in one call.
+    async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>>;
+
+    async fn task(&self, id: TaskId) -> Result<Option<Task>>;
+    async fn input(&self, id: TaskId) -> Result<Option<Value>>;
+    async fn result(&self, id: TaskId) -> Result<Option<TaskResult>>;
+    /// Newest first.
+    async fn list(&self, filter: ListFilter) -> Result<Vec<Task>>;
+    /// Newest first.
+    async fn newest_events(&self, id: TaskId, limit: usize) -> Result<Vec<Event>>;
+    /// In order, after the version `after`.
+    async fn events_since(&self, id: TaskId, after: i32, limit: usize) -> Result<Vec<Event>>;
+    /// Events of all tasks in the order of their transactions, only those before which nothing
+    /// can appear any more.
+    async fn stream_since(&self, cursor: Cursor, limit: usize) -> Result<Vec<Event>>;
+    /// The end of that stream now.
+    async fn stream_end(&self) -> Result<Cursor>;
+    async fn waiting(&self) -> Result<Vec<Waiting>>;
+
+    /// Renews the process's row, and says which of the held tasks are no longer its own.
+    async fn beat(&self, process: Process, held: Vec<(TaskId, Token)>) -> Result<Vec<Lost>>;
+    /// The process ends in order and holds nothing any more.
+    async fn retire(&self, process: ProcessId) -> Result<()>;
+    /// Tasks in progress whose process has not renewed its row for `stale`.
+    async fn orphans(&self, stale: Duration, limit: usize) -> Result<Vec<Task>>;
+    /// Cancelled tasks whose worker did not confirm in time.
+    async fn overdue_stops(&self, limit: usize) -> Result<Vec<Task>>;
+
+    /// Makes types known to all.
+    async fn declare(&self, kinds: Vec<String>) -> Result<()>;
+    async fn declared(&self) -> Result<Vec<String>>;
+
+    /// Outbox rows that nobody is publishing, now leased to the caller.
+    async fn take_announcements(&self, lease: Duration, limit: usize) -> Result<Vec<Announcement>>;
+    /// The broker has confirmed them.
+    async fn announced(&self, ids: Vec<OutboxId>) -> Result<()>;
+    /// The broker has not: try again after `delay`.
+    async fn postpone(&self, ids: Vec<OutboxId>, delay: Duration) -> Result<()>;
+    /// New outbox rows for up to `limit` waiting tasks of `kind` that have none and have waited
+    /// for `age`. Returns how many.
+    async fn announce_again(&self, kind: String, age: Duration, limit: usize) -> Result<usize>;
+    /// How many rows the outbox has.
+    async fn outbox_depth(&self) -> Result<i64>;
+
+    async fn schedules(&self) -> Result<Vec<Schedule>>;
+    async fn put_schedule(&self, schedule: Schedule) -> Result<()>;
+    async fn remove_schedule(&self, name: String) -> Result<bool>;
+    /// Moves a due schedule on from `from` to `to` and makes its task, in one transaction;
+    /// false if another process did.
+    async fn fire(&self, name: String, from: Timestamp, to: Timestamp, row: NewRow, announce: bool)
+    -> Result<bool>;
+
+    async fn dead_letters(&self, before: Option<DeadLetterId>, limit: usize)
+    -> Result<Vec<DeadLetter>>;
+    async fn dead_letter(&self, id: DeadLetterId) -> Result<Option<DeadLetter>>;
+    async fn bury(&self, letter: DeadLetter) -> Result<()>;
+    async fn remove_dead_letter(&self, id: DeadLetterId) -> Result<bool>;
+
+    /// Ended tasks that retention may remove, oldest first.
+    async fn expired(&self, expiry: Expiry, limit: usize) -> Result<Vec<Task>>;
+    async fn dossiers(&self, tasks: Vec<Task>) -> Result<Vec<Dossier>>;
+    /// Removes tasks with all that belongs to them, if they are still at that version.
+    async fn remove(&self, tasks: Vec<(TaskId, i32)>) -> Result<usize>;
+    /// Removes up to `limit` events, dead letters, keys and dead processes older than `before`.
+    async fn sweep_history(&self, before: Timestamp, limit: usize) -> Result<usize>;
+}
