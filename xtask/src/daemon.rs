@@ -117,6 +117,10 @@ impl Daemon {
         Ok(())
     }
 
+    pub(crate) fn is_alive(&mut self) -> Result<bool> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
             // It is our child and not waited for, so the id is still its own.

@@ -2,6 +2,7 @@
 //! whether anything was lost or done twice. Longer than a test may take, so not among the tests.
 
 mod servers;
+mod tasks;
 
 use anyhow::{Result, bail};
 
@@ -15,11 +16,18 @@ struct Scenario {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const SCENARIOS: &[Scenario] = &[Scenario {
-    name: "servers",
-    about: "the private servers themselves: stopped, killed, started again, data kept",
-    run: servers::run,
-}];
+const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "servers",
+        about: "the private servers themselves: stopped, killed, started again, data kept",
+        run: servers::run,
+    },
+    Scenario {
+        name: "tasks",
+        about: "servers and runners killed and frozen while tasks go through (--seconds 120, --seed N)",
+        run: tasks::run,
+    },
+];
 
 pub(crate) fn run(workspace: &Workspace, name: Option<&str>, args: &[String]) -> Result<()> {
     let Some(name) = name else {

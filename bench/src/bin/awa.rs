@@ -11,7 +11,7 @@ use sqlx::PgPool;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 const LIB: &str = "awa 0.6.9";
-const CHUNK: usize = 1000;
+const CHUNK: usize = 5000;
 const DONE: &str = "SELECT (SELECT count(*) FROM awa.done_entries)
     + (SELECT coalesce(sum(completed_count), 0) FROM awa.receipt_completion_batches)::bigint
     + (SELECT coalesce(sum(pruned_completed_count), 0) FROM awa.queue_terminal_rollups)::bigint";

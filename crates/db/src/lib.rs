@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod ask;
 mod clock;
 mod duck;
 mod error;
@@ -11,6 +12,7 @@ mod schema;
 mod secret;
 mod target;
 
+pub use ask::Answer;
 pub use clock::Clock;
 pub use duck::{Duck, Holder, Options as DuckOptions, lock_holder, micros, timestamp};
 pub use error::{Error, Result};

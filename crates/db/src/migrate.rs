@@ -49,12 +49,14 @@ pub fn print(migrations: &[Migration], schema: &Schema) -> String {
         schema.apply(LEDGER)
     );
     for migration in migrations {
+        let sql = schema.apply(migration.postgres);
+        let sql = sql.trim();
+        let end = if sql.ends_with(';') { "" } else { "\n;" };
         let _infallible = write!(
             script,
-            "\n-- {}: {}\n\n{}\n\nINSERT INTO {schema}.schema_migrations (id, description)\nVALUES ('{}', '{}')\nON CONFLICT DO NOTHING;\n",
+            "\n-- {}: {}\n\n{sql}{end}\n\nINSERT INTO {schema}.schema_migrations (id, description)\nVALUES ('{}', '{}')\nON CONFLICT DO NOTHING;\n",
             migration.id,
             migration.description,
-            schema.apply(migration.postgres).trim(),
             migration.id,
             migration.description.replace('\'', "''"),
         );

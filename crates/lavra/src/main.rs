@@ -1,1 +1,52 @@
-fn main() {}
+//! `lavra`: one binary for everything. Data goes to stdout, everything else to stderr; what went
+//! wrong is said with a code, and the exit code says how it ended.
+
+mod cli;
+mod client;
+mod commands;
+mod exit;
+mod logging;
+mod node;
+mod printer;
+mod settings;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use exit::Exit;
+use printer::Printer;
+
+fn main() -> std::process::ExitCode {
+    let cli = Cli::parse();
+    logging::start(cli.verbose, cli.log_format);
+    // One provider for every TLS connection of the process.
+    let _only_the_first_counts = rustls::crypto::ring::default_provider().install_default();
+    let printer = Printer::new(cli.json);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Exit::from(anyhow::Error::from(error)).report(&printer),
+    };
+    let outcome = runtime.block_on(run(cli, &printer));
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    outcome.unwrap_or_else(Exit::from).report(&printer)
+}
+
+async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
+    let settings = settings::Settings::load(&cli.options)?;
+    match cli.command {
+        Command::Serve(args) => commands::serve::serve(&settings, &args).await,
+        Command::Runner(args) => commands::serve::runner(&settings, &args).await,
+        Command::Task(command) => commands::task::run(&settings, command, printer).await,
+        Command::DeadLetter(command) => commands::dead_letter::run(&settings, command, printer).await,
+        Command::Schedule(command) => commands::schedule::run(&settings, command, printer).await,
+        Command::Secret(command) => commands::secret::run(&settings, command, printer).await,
+        Command::Migrate(args) => commands::migrate::run(&settings, &args, printer).await,
+        Command::Sql(args) => commands::sql::run(&settings, &args, printer).await,
+        Command::Doctor => commands::doctor::run(&settings, printer).await,
+        Command::Demo(args) => commands::demo::run(&args, printer).await,
+        Command::Completions { shell } => {
+            commands::completions(shell, printer);
+            Ok(Exit::Done)
+        }
+    }
+}

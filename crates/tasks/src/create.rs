@@ -13,7 +13,7 @@ use crate::model::{EventId, TaskId};
 use crate::store::{Key, NewRow};
 
 pub const MAX_METADATA: usize = 8 * 1024;
-pub const DEFAULT_PRIORITY: i16 = 1;
+const DEFAULT_PRIORITY: i16 = 1;
 const MAX_RETRIES: i32 = 1000;
 const MAX_DELAY: u64 = 366 * 24 * 3600;
 const MAX_KEY: usize = 255;
@@ -115,7 +115,7 @@ fn invalid<T>(text: impl Into<String>) -> Result<T> {
 }
 
 /// A name that can stand in a queue's name, a URL and a log line.
-pub fn check_kind(kind: &str) -> Result<()> {
+pub(crate) fn check_kind(kind: &str) -> Result<()> {
     let starts_well = kind.starts_with(|c: char| c.is_ascii_alphabetic());
     let goes_on_well = kind.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
     if !starts_well || !goes_on_well || kind.len() > 128 {

@@ -6,7 +6,7 @@ mod bell;
 pub mod builtin;
 mod create;
 mod cron;
-//mod duckdb;
+mod duckdb;
 mod error;
 pub mod handler;
 pub mod keeper;
@@ -25,7 +25,7 @@ pub use backoff::Backoff;
 pub use bell::Ears;
 pub use create::{MAX_METADATA, NewTask};
 pub use cron::next_time;
-//pub use duckdb::DuckDb;
+pub use duckdb::DuckDb;
 pub use error::{Error, Result};
 pub use handler::{Failure, Handler, Outcome, Policy, Registry};
 pub use migrations::MIGRATIONS;
@@ -40,6 +40,6 @@ use std::sync::Arc;
 pub async fn store(database: &lavra_db::Database) -> Result<Arc<dyn store::Store>> {
     Ok(match database {
         lavra_db::Database::Postgres(pg) => Arc::new(Postgres::new(pg.clone())),
-        lavra_db::Database::Duck(_) => unimplemented!(),
+        lavra_db::Database::Duck(duck) => Arc::new(DuckDb::open(duck.clone()).await?),
     })
 }

@@ -296,3 +296,6 @@ impl Happening {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,31 @@
+#![doc = include_str!("../README.md")]
 
+mod app;
+mod body;
+mod deadline;
+mod dead_letters;
+mod docs;
+mod events;
+mod feed;
+mod guard;
+mod headers;
+mod health;
+mod metrics;
+mod openapi;
+mod path;
+mod problem;
+mod query;
+mod router;
+mod schedules;
+mod secure;
+mod serve;
+mod tasks;
+mod types;
+mod verbs;
+mod wire;
+mod workers;
+
+pub use app::App;
+pub use problem::{Code, Problem};
+pub use router::router;
+pub use serve::serve;

@@ -10,12 +10,14 @@ use crate::output;
 use crate::servers::{PACKAGES, Postgres, RabbitMq, StopMode, Tuning};
 use crate::workspace::Workspace;
 
+type End = fn(&mut Postgres) -> Result<()>;
+
 pub(crate) fn run(_workspace: &Workspace, args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "`torture servers` takes no arguments");
     apt::ensure(PACKAGES)?;
     let mut postgres = timed("PostgreSQL starts", || Postgres::start(Tuning::Torture))?;
     postgres.sql("postgres", "CREATE TABLE survivor (step int)")?;
-    let ways: [(&str, fn(&mut Postgres) -> Result<()>); 3] = [
+    let ways: [(&str, End); 3] = [
         ("PostgreSQL stops fast", |server| {
             server.stop(StopMode::Fast)
         }),

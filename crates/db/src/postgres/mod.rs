@@ -130,9 +130,21 @@ impl Call<'_> {
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let Some(client) = &self.client else { return Ok(Vec::new()) };
         let answer = client.query_typed(sql, params).await;
-        self.client = None;
+        if let (Some(client), Err(error)) = (self.client.take(), &answer)
+            && is_lost(error)
+        {
+            // It may look alive for a moment yet: not for the next one.
+            drop(Object::take(client));
+        }
         answer
     }
+}
+
+/// Whether the connection is gone, or about to be: trouble on the line, or the server said so.
+fn is_lost(error: &tokio_postgres::Error) -> bool {
+    error
+        .code()
+        .is_none_or(|state| state.code().starts_with("08") || state.code().starts_with("57P"))
 }
 
 impl Drop for Call<'_> {
@@ -141,6 +153,7 @@ impl Drop for Call<'_> {
         let (token, tls) = (client.cancel_token(), self.dial.tls.clone());
         drop(Object::take(client));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            // Reaches a server; PgBouncer forgets it, and there `statement_timeout` helps.
             runtime.spawn(tokio::time::timeout(CANCEL_LIMIT, async move {
                 let _best_effort = token.cancel_query(tls).await;
             }));

@@ -1,1 +1,84 @@
+//! LISTEN: live where notifications arrive, and known not to be where they do not.
 
+use std::time::Duration;
+
+use lavra_db::tokio_postgres::types::Type;
+use lavra_db::{Listener, Pg};
+
+use crate::support::place::Server;
+use crate::support::until;
+
+const CHANNEL: &str = "kodus_workflow_tasks";
+const SOON: Duration = Duration::from_secs(5);
+
+async fn notify(pg: &Pg, payload: &str) {
+    let params = [(&CHANNEL as _, Type::TEXT), (&payload as _, Type::TEXT)];
+    pg.query("notify", "SELECT pg_notify($1, $2)", &params).await.unwrap();
+}
+
+async fn next(listener: &mut Listener) -> String {
+    let next = tokio::time::timeout(SOON, listener.next());
+    next.await.expect("nothing arrived").expect("the listener has ended")
+}
+
+async fn live(listener: &Listener) {
+    until("live", SOON, || async { listener.is_live().then_some(()) }).await;
+}
+
+#[tokio::test]
+async fn a_listener_hears_what_others_send() {
+    let server = Server::direct().await;
+    let (pg, other) = (server.connect().await, server.connect().await);
+    let mut listener = pg.listen(CHANNEL);
+    assert_eq!(next(&mut listener).await, "", "first, a reason to look");
+    assert!(listener.is_live());
+    // Another listener tries whether it is live, which is nobody else's business.
+    let second = other.listen(CHANNEL);
+    live(&second).await;
+    notify(&other, "a task").await;
+    assert_eq!(next(&mut listener).await, "a task");
+}
+
+#[tokio::test]
+async fn a_listener_comes_back_after_its_connection_was_cut() {
+    let server = Server::direct().await;
+    let pg = server.connect().await;
+    let mut listener = pg.listen(CHANNEL);
+    assert_eq!(next(&mut listener).await, "");
+    let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+               WHERE datname = current_database() AND query LIKE 'LISTEN%'";
+    assert_eq!(pg.query("cut", cut, &[]).await.unwrap().len(), 1, "none listens");
+    until("cut", SOON, || async { (!listener.is_live()).then_some(()) }).await;
+    assert_eq!(next(&mut listener).await, "", "something may have been missed");
+    assert!(listener.is_live());
+    notify(&pg, "after all").await;
+    assert_eq!(next(&mut listener).await, "after all");
+}
+
+#[tokio::test]
+async fn behind_a_pooler_a_listener_knows_that_it_hears_nothing() {
+    let server = Server::pooled().await;
+    let pg = server.connect().await;
+    let mut listener = pg.listen(CHANNEL);
+    let heard = tokio::time::timeout(Duration::from_secs(3), listener.next()).await;
+    assert!(heard.is_err(), "heard {heard:?}");
+    assert!(!listener.is_live());
+    let still = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+                 AND query LIKE 'LISTEN%'";
+    assert!(pg.query("ask", still, &[]).await.unwrap().is_empty(), "it still listens");
+}
+
+#[tokio::test]
+async fn a_listener_that_is_dropped_leaves_no_connection_behind() {
+    let server = Server::direct().await;
+    let pg = server.connect().await;
+    let listener = pg.listen(CHANNEL);
+    live(&listener).await;
+    drop(listener);
+    let listening = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+                     AND query LIKE 'LISTEN%'";
+    until("gone", SOON, || async {
+        pg.query("ask", listening, &[]).await.unwrap().is_empty().then_some(())
+    })
+    .await;
+}

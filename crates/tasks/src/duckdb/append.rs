@@ -1,7 +1,7 @@
 //! What is only ever added goes by DuckDB's Appender: inputs, events, outbox rows, dead letters.
 
 use lavra_db::duckdb::types::{TimeUnit, Value};
-use lavra_db::duckdb::{self, Connection};
+use lavra_db::duckdb::{self, AppenderParams, Connection};
 use uuid::Uuid;
 
 use crate::model::{Actor, Status, TaskId};
@@ -22,35 +22,23 @@ pub(super) fn events<'a>(
     tx: &Connection,
     schema: &str,
     transaction: i64,
-    events: impl IntoIterator<Item = NewEvent<'a>>,
+    events: impl Iterator<Item = NewEvent<'a>>,
 ) -> duckdb::Result<()> {
-    let mut appender = tx.appender_to_db("task_events", schema)?;
-    for event in events {
-        appender.append_row((
-            event.id,
-            event.task.0,
-            event.status.as_str(),
-            event.state,
-            event.detail,
-            event.actor.as_str(),
-            at(event.created),
-            event.version,
-            transaction,
-        ))?;
-    }
-    appender.flush()
+    let rows = events.map(|event| {
+        let (status, actor) = (event.status.as_str(), event.actor.as_str());
+        let created = at(event.created);
+        let (id, task) = (event.id, event.task.0);
+        (id, task, status, event.state, event.detail, actor, created, event.version, transaction)
+    });
+    append(tx, schema, "task_events", rows)
 }
 
 pub(super) fn inputs<'a>(
     tx: &Connection,
     schema: &str,
-    inputs: impl IntoIterator<Item = (TaskId, &'a str)>,
+    inputs: impl Iterator<Item = (TaskId, &'a str)>,
 ) -> duckdb::Result<()> {
-    let mut appender = tx.appender_to_db("task_inputs", schema)?;
-    for (task, payload) in inputs {
-        appender.append_row((task.0, payload))?;
-    }
-    appender.flush()
+    append(tx, schema, "task_inputs", inputs.map(|(task, payload)| (task.0, payload)))
 }
 
 pub(super) struct Message<'a> {
@@ -64,13 +52,10 @@ pub(super) fn outbox<'a>(
     tx: &Connection,
     schema: &str,
     next: i64,
-    messages: impl IntoIterator<Item = Message<'a>>,
+    messages: impl Iterator<Item = Message<'a>>,
 ) -> duckdb::Result<()> {
-    let mut appender = tx.appender_to_db("task_outbox", schema)?;
-    for message in messages {
-        appender.append_row((message.id, message.task.0, message.kind, at(next), 0))?;
-    }
-    appender.flush()
+    let rows = messages.map(|message| (message.id, message.task.0, message.kind, at(next), 0));
+    append(tx, schema, "task_outbox", rows)
 }
 
 pub(super) struct Letter<'a> {
@@ -85,14 +70,27 @@ pub(super) fn letters<'a>(
     tx: &Connection,
     schema: &str,
     now: i64,
-    letters: impl IntoIterator<Item = Letter<'a>>,
+    letters: impl Iterator<Item = Letter<'a>>,
 ) -> duckdb::Result<()> {
-    let mut appender = tx.appender_to_db("task_dead_letters", schema)?;
-    for letter in letters {
+    let rows = letters.map(|letter| {
         let task = letter.task.map(|task| task.0);
-        let row = (letter.id, task, letter.kind, letter.reason, letter.body, at(now));
-        appender.append_row(row)?;
+        (letter.id, task, letter.kind, letter.reason, letter.body, at(now))
+    });
+    append(tx, schema, "task_dead_letters", rows)
+}
+
+fn append<R: AppenderParams>(
+    tx: &Connection,
+    schema: &str,
+    table: &str,
+    rows: impl Iterator<Item = R>,
+) -> duckdb::Result<()> {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return Ok(());
     }
+    let mut appender = tx.appender_to_db(table, schema)?;
+    appender.append_rows(rows)?;
     appender.flush()
 }
 

@@ -1,15 +1,17 @@
 //! Creation: task, input, event, key and outbox row in one transaction.
 //!
-//! The rows of a call are settled in their order: the key of a request first, then the input
-//! hash, against the file and against the rows before them in the same call.
+//! What a request's key says counts first, then its input hash; both against the file and
+//! against the rows before it in the same call.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use lavra_db::Duck;
 use lavra_db::duckdb::{self, Connection};
 use serde::Serialize;
 
 use super::append::{self, Message, NewEvent};
-use super::existing::{Existing, KeyRow};
+use super::existing::Existing;
+use super::settle::{Fate, fates, keys_to_keep, settle};
 use super::{DuckDb, all, micros_of, set};
 use crate::error::Result;
 use crate::machine::QUEUED;
@@ -27,9 +29,45 @@ SELECT id, type, 'PENDING', 'Queued', priority, metadata::JSON, input_hash, max_
        make_timestamp($2), make_timestamp($2), make_timestamp(run)
 FROM (SELECT unnest(from_json($1::JSON, '[{"id": "UUID", "type": "VARCHAR",
           "priority": "SMALLINT", "metadata": "VARCHAR", "input_hash": "VARCHAR",
-          "max_retries": "INTEGER", "run": "BIGINT"}]'), recursive := true))
-ON CONFLICT DO NOTHING
-RETURNING id"#;
+          "max_retries": "INTEGER", "run": "BIGINT"}]'), recursive := true))"#;
+
+impl DuckDb {
+    pub(super) async fn insert(&self, input: Vec<NewRow>, announce: bool) -> Result<Vec<Made>> {
+        let creation = Creation::new(self, Actor::Api, announce.then_some(CREATORS_LEASE));
+        let existing = Existing::new(self);
+        let job = move |tx: &Connection| {
+            let known = existing.keys(tx, &input)?;
+            let fates = fates(&input, &known);
+            let rows = || input.iter().zip(&fates);
+            let open: Vec<&NewRow> =
+                rows().filter(|(_, fate)| **fate == Fate::Open).map(|(row, _)| row).collect();
+            let new = creation.make(tx, &open)?;
+            let lost: Vec<&NewRow> = rows()
+                .filter(|(row, fate)| match fate {
+                    Fate::Open => !new.contains(&row.id),
+                    Fate::Gone(_) => true,
+                    Fate::Like(_) | Fate::Known(_) => false,
+                })
+                .map(|(row, _)| row)
+                .collect();
+            let made = settle(&input, &fates, &new, &existing.by_hash(tx, &lost)?);
+            existing.keep(tx, &keys_to_keep(&input, &fates, &made, &known), creation.now)?;
+            Ok(made)
+        };
+        Ok(self.duck.write("create tasks", job).await?)
+    }
+}
+
+/// What makes tasks inside a closure, at one time and by one actor.
+pub(super) struct Creation {
+    duck: Duck,
+    insert: String,
+    insert_or_not: String,
+    pub(super) now: i64,
+    actor: Actor,
+    /// After how long anyone may publish the messages; absent when nobody is to be told.
+    announce_in: Option<i64>,
+}
 
 #[derive(Serialize)]
 struct Inserted<'a> {
@@ -43,83 +81,78 @@ struct Inserted<'a> {
     run: Option<i64>,
 }
 
-impl DuckDb {
-    pub(super) async fn insert(&self, input: Vec<NewRow>, announce: bool) -> Result<Vec<Made>> {
-        if input.is_empty() {
-            return Ok(Vec::new());
+impl Creation {
+    pub(super) fn new(store: &DuckDb, actor: Actor, announce_in: Option<i64>) -> Self {
+        Self {
+            duck: store.duck.clone(),
+            insert: store.sql(INSERT),
+            insert_or_not: format!("{} ON CONFLICT DO NOTHING RETURNING id", store.sql(INSERT)),
+            now: store.now(),
+            actor,
+            announce_in,
         }
-        let creation = Creation::new(self, Actor::Api, announce.then_some(CREATORS_LEASE));
-        let existing = Existing::new(self);
-        let job = move |tx: &Connection| {
-            let mut settled = Settled::by_keys(&input, &existing.keys(tx, &input)?);
-            let new: Vec<&NewRow> =
-                settled.candidates().into_iter().map(|place| &input[place]).collect();
-            let new = creation.make(tx, &new)?;
-            let conflicts = settled.new_or_in_conflict(&new);
-            let lost: Vec<&NewRow> = conflicts.iter().map(|place| &input[*place]).collect();
-            let found = existing.by_hash(tx, &lost)?;
-            let keys = settled.finish(&found);
-            existing.keep(tx, &keys, creation.now)?;
-            Ok(settled.made())
-        };
-        Ok(self.duck.write("create tasks", job).await?)
     }
-}
 
-/// What becomes of each row of a call.
-struct Settled<'a> {
-    input: &'a [NewRow],
-    places: Vec<Place>,
-}
-
-enum Place {
-    /// Its key or its hash is that of an earlier row, and follows it.
-    Twin(usize),
-    /// To be made, unless its hash is taken.
-    Open,
-    /// As `Open`, for a key whose task is gone: made by hash or not at all.
-    Gone(TaskId),
-    Done(Made),
-}
-
-impl<'a> Settled<'a> {
-    fn by_keys(input: &'a [NewRow], known: &HashMap<String, KeyRow>) -> Self {
-        let mut keys: HashMap<&str, usize> = HashMap::new();
-        let mut hashes: HashMap<(&str, &str), usize> = HashMap::new();
-        let mut places: Vec<Place> = Vec::with_capacity(input.len());
-        for (place, row) in input.iter().enumerate() {
-            let key = row.key.as_ref();
-            let earlier = key.and_then(|key| keys.get(key.key.as_str()).copied());
-            let of_key = match (key, key.and_then(|key| known.get(&key.key)), earlier) {
-                (Some(key), Some(known), _) if known.fingerprint != key.fingerprint => {
-                    Some(Place::Done(Made::KeyReused(key.key.clone())))
-                }
-                (_, Some(known), _) if known.task == row.id => None,
-                (_, Some(known), _) if known.is_there => {
-                    Some(Place::Done(Made::Existing(known.task)))
-                }
-                (_, Some(known), _) => Some(Place::Gone(known.task)),
-                (Some(key), None, Some(earlier)) => {
-                    let first = input[earlier].key.as_ref();
-                    Some(match first {
-                        Some(first) if first.fingerprint != key.fingerprint => {
-                            Place::Done(Made::KeyReused(key.key.clone()))
-                        }
-                        Some(_) | None => Place::Twin(earlier),
-                    })
-                }
-                (_, None, _) => None,
-            };
-            if let Some(key) = key {
-                keys.entry(&key.key).or_insert(place);
-            }
-            let of_hash = || {
-                let hash = row.input_hash.as_deref()?;
-                let first = *hashes.entry((&row.kind, hash)).or_insert(place);
-                (first != place).then_some(Place::Twin(first))
-            };
-            places.push(of_key.or_else(of_hash).unwrap_or(Place::Open));
+    /// Makes the tasks whose input hash is free, with all that belongs to them. No hash may
+    /// stand twice among `rows`.
+    pub(super) fn make(
+        &self,
+        tx: &Connection,
+        rows: &[&NewRow],
+    ) -> duckdb::Result<HashSet<TaskId>> {
+        // Not one statement for all: ON CONFLICT takes two NULLs in one set for a conflict.
+        let (hashed, plain): (Vec<&NewRow>, Vec<&NewRow>) =
+            rows.iter().partition(|row| row.input_hash.is_some());
+        let mut new: HashSet<TaskId> = plain.iter().map(|row| row.id).collect();
+        if !plain.is_empty() {
+            super::run(tx, &self.insert, (self.set(&plain)?, self.now))?;
         }
-        Self { input, places }
+        if !hashed.is_empty() {
+            let params = (self.set(&hashed)?, self.now);
+            new.extend(all(tx, &self.insert_or_not, params, |row| Ok(TaskId(row.get(0)?)))?);
+        }
+        let made: Vec<&NewRow> = rows.iter().copied().filter(|row| new.contains(&row.id)).collect();
+        if !made.is_empty() {
+            self.append(tx, &made)?;
+        }
+        Ok(new)
+    }
+
+    fn set(&self, rows: &[&NewRow]) -> duckdb::Result<String> {
+        let rows: Vec<Inserted<'_>> = rows
+            .iter()
+            .map(|row| Inserted {
+                id: row.id,
+                kind: &row.kind,
+                priority: row.priority,
+                metadata: &row.metadata,
+                input_hash: row.input_hash.as_deref(),
+                max_retries: row.max_retries,
+                run: row.delay.map(|delay| self.now.saturating_add(micros_of(delay))),
+            })
+            .collect();
+        set(&rows)
+    }
+
+    fn append(&self, tx: &Connection, rows: &[&NewRow]) -> duckdb::Result<()> {
+        let schema = self.duck.schema().name();
+        append::inputs(tx, schema, rows.iter().map(|row| (row.id, row.payload.as_str())))?;
+        let events = rows.iter().map(|row| NewEvent {
+            id: row.event.0,
+            task: row.id,
+            status: Status::Pending,
+            state: QUEUED,
+            detail: row.detail.clone(),
+            actor: self.actor,
+            created: self.now,
+            version: 0,
+        });
+        append::events(tx, schema, self.duck.next_sequence(), events)?;
+        let Some(announce_in) = self.announce_in else { return Ok(()) };
+        let messages = rows
+            .iter()
+            .filter(|row| row.delay.is_none())
+            .map(|row| Message { id: row.event.0, task: row.id, kind: &row.kind });
+        append::outbox(tx, schema, self.now + announce_in, messages)
     }
 }

@@ -7,6 +7,7 @@
 //! outside of it; the number of its transaction comes from inside, in the order of the commits.
 
 mod append;
+mod change;
 mod claim;
 mod create;
 mod existing;
@@ -16,6 +17,7 @@ mod outbox;
 mod process;
 mod read;
 mod schedule;
+mod settle;
 mod store;
 mod write;
 

@@ -11,6 +11,8 @@ mod schedule;
 mod store;
 mod write;
 
+pub(crate) use history::floor;
+
 use lavra_db::Pg;
 use lavra_db::tokio_postgres::{self, Row};
 use uuid::Uuid;

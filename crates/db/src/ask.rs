@@ -1,0 +1,110 @@
+//! Questions that a person asks in SQL: one SELECT, read-only, as columns and rows of JSON.
+
+use std::time::Duration;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+
+use crate::{Database, Duck, Error, Pg, Result};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The answer to a question: rows in the order of the columns.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Answer {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Value>>,
+    /// Whether there were more rows than asked for.
+    pub truncated: bool,
+}
+
+impl Database {
+    /// Runs one SELECT that can change nothing, and returns at most `limit` rows.
+    pub async fn ask(&self, sql: &str, limit: usize) -> Result<Answer> {
+        let sql = sql.trim().trim_end_matches(';').trim();
+        if sql.is_empty() {
+            return Err(Error::Config("the query is empty".into()));
+        }
+        let lines = match self {
+            Self::Postgres(pg) => ask_postgres(pg, sql, limit + 1).await?,
+            Self::Duck(duck) => ask_duck(duck, sql, limit + 1).await?,
+        };
+        let mut answer = Answer { truncated: lines.len() > limit, ..Answer::default() };
+        for line in lines.iter().take(limit) {
+            let Ordered(fields) = serde_json::from_str(line).map_err(Error::thread)?;
+            if answer.columns.is_empty() {
+                answer.columns = fields.iter().map(|(name, _)| name.clone()).collect();
+            }
+            answer.rows.push(fields.into_iter().map(|(_, value)| value).collect());
+        }
+        Ok(answer)
+    }
+}
+
+/// A read-only transaction refuses every write; the extended protocol takes one statement only.
+async fn ask_postgres(pg: &Pg, sql: &str, limit: usize) -> Result<Vec<String>> {
+    let operation = "answer the query";
+    let failed = |source| Error::Postgres { operation, source };
+    let mut client = pg.client().await?;
+    let transaction = client.build_transaction().read_only(true).start().await.map_err(failed)?;
+    let limits = format!("SET LOCAL statement_timeout = {}", LIMIT.as_millis());
+    transaction.batch_execute(&limits).await.map_err(failed)?;
+    let wrapped = format!("SELECT row_to_json(answer)::text FROM ({sql}\n) AS answer LIMIT {limit}");
+    let rows = transaction.query_typed(&wrapped, &[]).await.map_err(failed)?;
+    let lines = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>();
+    lines.map_err(failed)
+}
+
+/// DuckDB itself says whether the text is SELECTs and nothing else.
+async fn ask_duck(duck: &Duck, sql: &str, limit: usize) -> Result<Vec<String>> {
+    let sql = sql.to_owned();
+    let found = duck
+        .read("answer the query", move |connection| {
+            let parsed: String = connection.query_row(
+                "SELECT CAST(json_serialize_sql(CAST($1 AS VARCHAR)) AS VARCHAR)",
+                [&sql],
+                |row| row.get(0),
+            )?;
+            let parsed: Value = serde_json::from_str(&parsed).unwrap_or_default();
+            if parsed.get("error").and_then(Value::as_bool) != Some(false) {
+                let text = parsed.get("error_message").and_then(Value::as_str);
+                return Ok(Err(text.unwrap_or("only a SELECT can be asked").to_owned()));
+            }
+            let wrapped = format!(
+                "SELECT CAST(to_json(answer) AS VARCHAR) FROM ({sql}\n) AS answer LIMIT {limit}"
+            );
+            let mut statement = connection.prepare(&wrapped)?;
+            let lines: duckdb::Result<Vec<String>> =
+                statement.query_map([], |row| row.get(0))?.collect();
+            lines.map(Ok)
+        })
+        .await?;
+    found.map_err(Error::Config)
+}
+
+/// The fields of an object in the order in which they stand.
+struct Ordered(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Ordered {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Ordered;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a row")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Ordered, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Ordered(fields))
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}

@@ -1,0 +1,259 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::logging::Format;
+
+/// Extracts data that is slow, paged, rate-limited and behind machines that fail, and never
+/// loses its place.
+#[derive(Debug, Parser)]
+#[command(name = "lavra", version, propagate_version = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    /// Print JSON instead of tables.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Log more; twice for everything.
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+
+    #[arg(long, value_enum, default_value = "text", global = true, env = "LAVRA_LOG_FORMAT")]
+    pub(crate) log_format: Format,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Where everything is. Flags win over LAVRA_* variables, those over lavra.toml.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Options {
+    /// A DuckDB file, or a postgres:// URL [default: lavra.duckdb, or what DB_* name].
+    #[arg(long, global = true, env = "LAVRA_DATABASE", hide_env_values = true)]
+    pub(crate) database: Option<String>,
+
+    /// RabbitMQ: amqp://user:password@host:port/vhost.
+    #[arg(long, global = true, env = "LAVRA_BROKER", hide_env_values = true)]
+    pub(crate) broker: Option<String>,
+
+    /// A lavra server to talk to, instead of opening the database.
+    #[arg(long, global = true, env = "LAVRA_SERVER")]
+    pub(crate) server: Option<String>,
+
+    /// The settings file [default: lavra.toml, if it is there].
+    #[arg(long, global = true, env = "LAVRA_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// A directory or s3://bucket for what tasks produce [default: lavra-artefacts].
+    #[arg(long, global = true, env = "LAVRA_ARTEFACTS")]
+    pub(crate) artefacts: Option<String>,
+
+    /// A directory or s3://bucket where removed tasks are archived first.
+    #[arg(long, global = true, env = "LAVRA_ARCHIVE")]
+    pub(crate) archive: Option<String>,
+
+    /// Attempts that run at once in this process [default: 32].
+    #[arg(long, global = true, env = "LAVRA_CONCURRENCY")]
+    pub(crate) concurrency: Option<usize>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the HTTP API and run tasks.
+    Serve(Serve),
+    /// Run tasks, for more machines.
+    Runner(RunnerArgs),
+    /// Create, watch, cancel and retry tasks.
+    #[command(subcommand)]
+    Task(Task),
+    /// What failed for good: list it, drive it again.
+    #[command(subcommand)]
+    DeadLetter(DeadLetter),
+    /// Tasks by the clock.
+    #[command(subcommand)]
+    Schedule(Schedule),
+    /// Secrets, sealed in the database.
+    #[command(subcommand)]
+    Secret(Secret),
+    /// Bring the database's schema up to date, or print it.
+    Migrate(Migrate),
+    /// Ask the database a question (read-only), also while a server holds the file.
+    Sql(Sql),
+    /// Look at the database and the broker, and say what is not as it should be.
+    Doctor,
+    /// See it work: everything on loopback, nothing to install.
+    Demo(Demo),
+    /// Completions for a shell.
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where to listen; only this machine can be reached for now.
+    #[arg(long, env = "LAVRA_LISTEN")]
+    pub(crate) listen: Option<String>,
+
+    /// Only serve; let other processes run the tasks.
+    #[arg(long)]
+    pub(crate) no_runner: bool,
+
+    /// Also know the type `count`, which counts slowly: for demonstrations and tests.
+    #[arg(long, env = "LAVRA_DEMO_TYPES")]
+    pub(crate) demo_types: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunnerArgs {
+    /// Let `http` tasks call addresses of the inside (loopback, private networks).
+    #[arg(long, env = "LAVRA_ALLOW_PRIVATE")]
+    pub(crate) allow_private: bool,
+
+    #[arg(long, env = "LAVRA_DEMO_TYPES")]
+    pub(crate) demo_types: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Create a task: `lavra task create http --payload '{"url": "https://example.org"}'`.
+    Create(TaskCreate),
+    /// List tasks, newest first.
+    List(TaskList),
+    /// Show one task.
+    Show { id: String },
+    /// The newest events of a task.
+    Events {
+        id: String,
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=100))]
+        limit: u16,
+    },
+    /// The result of a task.
+    Result { id: String },
+    /// What the task was given.
+    Input { id: String },
+    /// Put a failed or cancelled task back into the queue.
+    Retry {
+        id: String,
+        /// Only if the task is still at this version.
+        #[arg(long)]
+        if_version: Option<i32>,
+    },
+    /// Cancel a task.
+    Cancel {
+        id: String,
+        #[arg(long)]
+        if_version: Option<i32>,
+    },
+    /// Wait until tasks have ended; exit code 3 if one did not end well.
+    Wait {
+        #[arg(required = true)]
+        ids: Vec<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskCreate {
+    /// The task type.
+    pub(crate) kind: String,
+    /// The payload as JSON; `-` reads it from stdin.
+    #[arg(long, default_value = "{}")]
+    pub(crate) payload: String,
+    /// From high to low, then the oldest first [default: 1].
+    #[arg(long, allow_negative_numbers = true)]
+    pub(crate) priority: Option<i16>,
+    /// A compact JSON object that stays with the task.
+    #[arg(long)]
+    pub(crate) metadata: Option<String>,
+    /// The same type and payload again answers the first task.
+    #[arg(long)]
+    pub(crate) idempotent: bool,
+    #[arg(long)]
+    pub(crate) max_retries: Option<i32>,
+    /// Seconds before it may run.
+    #[arg(long)]
+    pub(crate) delay: Option<u64>,
+    /// Wait until it has ended.
+    #[arg(long)]
+    pub(crate) wait: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskList {
+    #[arg(long = "type")]
+    pub(crate) kind: Option<String>,
+    /// PENDING, IN_PROGRESS, COMPLETED, FAILED or CANCELLED.
+    #[arg(long)]
+    pub(crate) status: Option<String>,
+    /// Created at or after this time (RFC 3339).
+    #[arg(long)]
+    pub(crate) after: Option<String>,
+    /// Created before this time.
+    #[arg(long)]
+    pub(crate) before: Option<String>,
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
+    pub(crate) limit: u16,
+    /// Where the last page ended.
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeadLetter {
+    List,
+    /// Put the task of a dead letter back into the queue.
+    Redrive { id: String },
+    Remove { id: String },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Schedule {
+    List,
+    /// `lavra schedule set nightly http '0 3 * * *' --payload '{"url": "…"}'` (UTC).
+    Set {
+        name: String,
+        kind: String,
+        cron: String,
+        #[arg(long, default_value = "{}")]
+        payload: String,
+    },
+    Remove { name: String },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Secret {
+    /// Make a key for LAVRA_SECRET_KEY.
+    GenerateKey,
+    List,
+    /// Set a secret; its value is read from stdin.
+    Set { name: String },
+    Remove { name: String },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    /// Print the PostgreSQL schema as a script instead of applying it.
+    #[arg(long)]
+    pub(crate) print: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sql {
+    /// One SELECT.
+    pub(crate) query: String,
+    /// At most this many rows.
+    #[arg(long, default_value_t = 1000)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// End when the work is done, instead of staying up; non-zero if anything went wrong.
+    #[arg(long)]
+    pub(crate) exit: bool,
+    /// How many tasks.
+    #[arg(long, default_value_t = 12)]
+    pub(crate) tasks: usize,
+}

@@ -1,0 +1,126 @@
+//! Commands are written once, against the HTTP router: called in process when this process may
+//! open the database, over HTTP to the process that holds it when not.
+
+use anyhow::{Context, bail};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, StatusCode, header};
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::node::{Node, Parts};
+use crate::settings::Settings;
+
+const LARGEST_ANSWER: usize = 256 * 1024 * 1024;
+
+#[derive(Debug)]
+pub(crate) enum Client {
+    /// The node stays open as long as the router is used.
+    Here { router: Router, _node: Box<Node> },
+    There { http: reqwest::Client, base: String, token: Option<String> },
+}
+
+/// What the interface refused, with its code.
+#[derive(Debug, thiserror::Error)]
+#[error("{detail}")]
+pub(crate) struct Refused {
+    pub(crate) status: u16,
+    pub(crate) code: String,
+    pub(crate) detail: String,
+}
+
+impl Client {
+    pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Self> {
+        if let Some(server) = &settings.server {
+            return Ok(Self::there(server, None));
+        }
+        match Node::open(settings, Parts::default()).await {
+            Ok(node) => Ok(Self::Here { router: node.router(), _node: Box::new(node) }),
+            Err(error) => match error.downcast_ref::<lavra_db::Error>() {
+                Some(lavra_db::Error::Held { holder, .. }) => match &holder.url {
+                    Some(url) => Ok(Self::there(url, holder.token.clone())),
+                    None => Err(error),
+                },
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn there(base: &str, token: Option<String>) -> Self {
+        let base = base.trim_end_matches('/').to_owned();
+        Self::There { http: reqwest::Client::new(), base, token }
+    }
+
+    /// Whether a server is behind this client, which runs what is created.
+    pub(crate) fn is_served(&self) -> bool {
+        matches!(self, Self::There { .. })
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.call(Method::GET, path, None, None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> anyhow::Result<Value> {
+        self.call(Method::POST, path, Some(body), None).await
+    }
+
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        version: Option<i32>,
+    ) -> anyhow::Result<Value> {
+        let mut request = Request::builder().method(method).header(header::HOST, "localhost");
+        if let Some(version) = version {
+            request = request.header(header::IF_MATCH, format!("\"{version}\""));
+        }
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let bytes = body.map(|body| body.to_string()).unwrap_or_default();
+        let (status, answer) = match self {
+            Self::Here { router, .. } => {
+                let request = request.uri(path).body(Body::from(bytes))?;
+                let answer = router.clone().oneshot(request).await?;
+                let status = answer.status();
+                (status, to_bytes(answer.into_body(), LARGEST_ANSWER).await?)
+            }
+            Self::There { http, base, token } => {
+                let request = request.uri(format!("{base}{path}")).body(bytes)?;
+                let mut request = reqwest::Request::try_from(request)?;
+                request.headers_mut().remove(header::HOST);
+                if let Some(token) = token {
+                    let value = format!("Bearer {token}").parse()?;
+                    request.headers_mut().insert(header::AUTHORIZATION, value);
+                }
+                let answer = http
+                    .execute(request)
+                    .await
+                    .map_err(|error| error.without_url())
+                    .with_context(|| format!("the server at {base} does not answer"))?;
+                (answer.status(), answer.bytes().await?)
+            }
+        };
+        read(status, &answer)
+    }
+}
+
+fn read(status: StatusCode, answer: &[u8]) -> anyhow::Result<Value> {
+    if answer.is_empty() && status.is_success() {
+        return Ok(Value::Null);
+    }
+    let Ok(value) = serde_json::from_slice::<Value>(answer) else {
+        bail!("the answer (HTTP {status}) is not JSON: is this a lavra server?");
+    };
+    if status.is_success() {
+        return Ok(value);
+    }
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    Err(Refused {
+        status: status.as_u16(),
+        code: text("code").unwrap_or_else(|| "error".into()),
+        detail: text("detail").or_else(|| text("title")).unwrap_or_else(|| status.to_string()),
+    }
+    .into())
+}

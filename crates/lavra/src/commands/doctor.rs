@@ -1,0 +1,120 @@
+//! `lavra doctor`: what is not as it should be, and what to do about it.
+
+use std::time::Duration;
+
+use lavra_db::{Database, Pg};
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::node::{Node, Parts};
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+struct Finding {
+    what: &'static str,
+    good: bool,
+    text: String,
+}
+
+pub(crate) async fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
+    let node = Node::open(settings, Parts::default()).await?;
+    let mut findings = vec![Finding {
+        what: "database",
+        good: true,
+        text: format!("{} answers and its schema is up to date", settings.target),
+    }];
+    match &node.database {
+        Database::Postgres(pg) => postgres(pg, &mut findings).await?,
+        Database::Duck(duck) => findings.push(match duck.set_aside() {
+            None => Finding { what: "log", good: true, text: "the file's log is whole".into() },
+            Some(path) => Finding {
+                what: "log",
+                good: false,
+                text: format!("a log that could not be replayed was set aside: {}", path.display()),
+            },
+        }),
+    }
+    if let Some(broker) = node.tasks.broker().cloned() {
+        findings.push(broker_finding(&node, broker).await);
+    }
+    let value = json!(
+        findings
+            .iter()
+            .map(|f| json!({ "what": f.what, "good": f.good, "text": f.text }))
+            .collect::<Vec<_>>()
+    );
+    let bad = findings.iter().filter(|finding| !finding.good).count();
+    let rows = findings.into_iter().map(|f| {
+        vec![if f.good { "ok".into() } else { "look".into() }, f.what.into(), f.text]
+    });
+    printer.table(&value, &["", "WHAT", "FINDING"], rows.collect());
+    Ok(if bad == 0 { Exit::Done } else { Exit::WorkRemains(format!("{bad} to look at")) })
+}
+
+async fn postgres(pg: &Pg, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
+    let one = async |sql: &str| -> anyhow::Result<bool> {
+        let rows = pg.query("look at the server", sql, &[]).await?;
+        Ok(rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or(false))
+    };
+    let statements =
+        one("SELECT count(*) > 0 FROM pg_extension WHERE extname = 'pg_stat_statements'").await?;
+    findings.push(Finding {
+        what: "pg_stat_statements",
+        good: statements,
+        text: if statements {
+            "the server keeps statistics of statements".into()
+        } else {
+            "CREATE EXTENSION pg_stat_statements (and shared_preload_libraries) shows slow statements".into()
+        },
+    });
+    let vacuum = one("SELECT current_setting('autovacuum')::bool").await?;
+    findings.push(Finding {
+        what: "autovacuum",
+        good: vacuum,
+        text: if vacuum {
+            "on; tasks and outbox have settings of their own".into()
+        } else {
+            "off: tables that change this often will grow without bound; turn it on".into()
+        },
+    });
+    let bloated = one(
+        "SELECT coalesce(max(n_dead_tup::float8 / greatest(n_live_tup, 1000)), 0) > 1
+         FROM pg_stat_user_tables WHERE schemaname = 'kodus_workflow'",
+    )
+    .await?;
+    findings.push(Finding {
+        what: "dead rows",
+        good: !bloated,
+        text: if bloated {
+            "a table has more dead rows than live ones: look for old transactions in pg_stat_activity".into()
+        } else {
+            "vacuum keeps up".into()
+        },
+    });
+    Ok(())
+}
+
+async fn broker_finding(node: &Node, broker: lavra_tasks::Broker) -> Finding {
+    let stop = tokio_util::sync::CancellationToken::new();
+    let (tasks, ends, runs) = (node.tasks.clone(), stop.clone(), broker.clone());
+    let running = tokio::spawn(async move { runs.run(tasks, ends).await });
+    for _ in 0..50 {
+        if broker.health().connected {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    stop.cancel();
+    let _ended = running.await;
+    let health = broker.health();
+    let text = match (&health.trouble, health.connected) {
+        (_, true) if !health.foreign_queues.is_empty() => format!(
+            "queues with other arguments than ours are used as they are: {}",
+            health.foreign_queues.join(", ")
+        ),
+        (_, true) => "RabbitMQ answers".into(),
+        (Some(trouble), false) => format!("RabbitMQ is away: {trouble}"),
+        (None, false) => "RabbitMQ did not answer in time".into(),
+    };
+    Finding { what: "broker", good: health.connected && health.foreign_queues.is_empty(), text }
+}

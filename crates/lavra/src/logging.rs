@@ -1,0 +1,32 @@
+//! The log, to stderr: warnings by default, more by `-v` or `LAVRA_LOG`.
+
+use std::io::IsTerminal;
+
+use clap::ValueEnum;
+use tracing_subscriber::EnvFilter;
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+pub(crate) fn start(verbose: u8, format: Format) {
+    let default = match verbose {
+        0 => "warn,lavra=info,lavra_db=info,lavra_tasks=info,lavra_web=info,lapin=off",
+        1 => "info,lavra=debug,lavra_db=debug,lavra_tasks=debug,lavra_web=debug,lapin=warn",
+        _ => "debug",
+    };
+    let filter = std::env::var("LAVRA_LOG").unwrap_or_else(|_| default.to_owned());
+    let filter = EnvFilter::try_new(&filter).unwrap_or_else(|_| EnvFilter::new(default));
+    let base = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    match format {
+        Format::Text => base.init(),
+        Format::Json => base.json().init(),
+    }
+}

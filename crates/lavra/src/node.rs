@@ -1,0 +1,182 @@
+//! A process of lavra: an open database with the parts that run on it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::Router;
+use lavra_db::{Database, migrate};
+use lavra_tasks::builtin::{Cleanup, Http};
+use lavra_tasks::{
+    Artefacts, Broker, BrokerConfig, MIGRATIONS, Policy, Registry, Runner, Tasks, keeper,
+};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::demo::Count;
+use crate::exit::BadUsage;
+use crate::settings::Settings;
+
+/// How long a PostgreSQL server that does not answer at start is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a process does beside having the database open.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Parts {
+    pub(crate) serve: bool,
+    pub(crate) run: bool,
+    pub(crate) demo_types: bool,
+    /// Whether `http` tasks may call addresses of the inside.
+    pub(crate) private_allowed: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) database: Database,
+    pub(crate) tasks: Tasks,
+    registry: Registry,
+    parts: Parts,
+    runner: lavra_tasks::RunnerConfig,
+    stale: Duration,
+}
+
+impl Node {
+    pub(crate) async fn open(settings: &Settings, parts: Parts) -> anyhow::Result<Self> {
+        let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
+        let database =
+            Database::open(&settings.target, settings.schema.clone(), patience).await?;
+        for id in migrate(&database, MIGRATIONS).await? {
+            tracing::info!(id, database = %settings.target, "migrated");
+        }
+        // Only those who run or serve talk to the broker; others leave rows for them.
+        let broker = settings.broker.as_ref().map(|url| {
+            let mut config = BrokerConfig::new(url);
+            if let Some(prefix) = &settings.broker_prefix {
+                config.prefix.clone_from(prefix);
+            }
+            Broker::new(config)
+        });
+        let mut policies = settings.types.clone();
+        policies.extend(built_in(parts).map(|(kind, policy)| (kind.to_owned(), policy)));
+        let service =
+            lavra_tasks::Settings { broker, backoff: settings.backoff, policies };
+        let tasks = Tasks::open(&database, service).await?;
+        let registry = if parts.run {
+            handlers(settings, parts, &tasks)?
+        } else {
+            Registry::default()
+        };
+        if parts.run {
+            tasks.schedule_once("cleanup", "cleanup", &settings.cleanup_cron).await?;
+        }
+        Ok(Self {
+            database,
+            tasks,
+            registry,
+            parts,
+            runner: settings.runner.clone(),
+            stale: settings.stale,
+        })
+    }
+
+    pub(crate) fn router(&self) -> Router {
+        lavra_web::router(lavra_web::App::new(self.tasks.clone(), self.database.clone()))
+    }
+
+    /// Runs the parts until `stop` (or until one of them ends), then all of them end in order.
+    pub(crate) async fn run(
+        self,
+        listener: Option<TcpListener>,
+        stop: CancellationToken,
+    ) -> anyhow::Result<()> {
+        let mut parts: JoinSet<anyhow::Result<()>> = JoinSet::new();
+        // The runner stops first, while the others still carry its last writes.
+        let last = CancellationToken::new();
+        parts.spawn({
+            let (tasks, last) = (self.tasks.clone(), last.clone());
+            let config = keeper::Config { stale: self.stale, ..keeper::Config::default() };
+            async move {
+                keeper::keep(tasks, config, last).await;
+                Ok(())
+            }
+        });
+        if let Some(broker) = self.tasks.broker().cloned() {
+            let (tasks, last) = (self.tasks.clone(), last.clone());
+            parts.spawn(async move {
+                broker.run(tasks, last).await;
+                Ok(())
+            });
+        }
+        if let Some(listener) = listener {
+            let address = listener.local_addr()?;
+            if let Database::Duck(duck) = &self.database {
+                duck.announce(&format!("http://{address}"))?;
+            }
+            let (router, last) = (self.router(), last.clone());
+            parts.spawn(async move {
+                lavra_web::serve(listener, router, last).await.context("the HTTP server ended")
+            });
+        }
+        let runner = self.parts.run.then(|| {
+            let runner = Runner::new(self.tasks.clone(), self.registry, self.runner);
+            tokio::spawn(runner.run(stop.clone()))
+        });
+        let failed = tokio::select! {
+            () = stop.cancelled() => None,
+            Some(ended) = parts.join_next() => Some(ended),
+        };
+        stop.cancel();
+        if let Some(runner) = runner {
+            runner.await??;
+        }
+        last.cancel();
+        while let Some(ended) = parts.join_next().await {
+            ended??;
+        }
+        failed.map_or(Ok(()), |ended| ended?)
+    }
+}
+
+fn built_in(parts: Parts) -> impl Iterator<Item = (&'static str, Policy)> {
+    let cleanup = Policy { may_be_idempotent: false, ..Policy::default() };
+    let hour = Policy { timeout: Some(Duration::from_secs(3700)), ..Policy::default() };
+    let demo = parts.demo_types.then(|| ("count", Policy::default()));
+    [("cleanup", cleanup), ("http", hour)].into_iter().chain(demo)
+}
+
+fn handlers(settings: &Settings, parts: Parts, tasks: &Tasks) -> anyhow::Result<Registry> {
+    let artefacts = Artefacts::open(&settings.artefacts)?;
+    let archive = settings.archive.as_deref().map(Artefacts::open).transpose()?;
+    let policy = |kind: &str| {
+        settings.types.get(kind).copied().unwrap_or_else(|| {
+            built_in(parts).find(|(name, _)| *name == kind).map(|(_, p)| p).unwrap_or_default()
+        })
+    };
+    let cleanup = Cleanup::new(tasks.clone(), settings.retention, artefacts.clone(), archive);
+    let http = Http::new(artefacts, parts.private_allowed)?;
+    let mut registry = Registry::default()
+        .with(cleanup, Policy { may_be_idempotent: false, ..policy("cleanup") })
+        .with(http, policy("http"));
+    if parts.demo_types {
+        registry = registry.with(Count, policy("count"));
+    }
+    Ok(registry)
+}
+
+/// A listener on this machine only: beyond it, keys would be needed.
+pub(crate) async fn listen(text: &str) -> anyhow::Result<TcpListener> {
+    let addresses: Vec<SocketAddr> = tokio::net::lookup_host(text)
+        .await
+        .map_err(|error| BadUsage(format!("--listen {text}: {error} (it is HOST:PORT)")))?
+        .collect();
+    if let Some(outside) = addresses.iter().find(|address| !address.ip().is_loopback()) {
+        return Err(BadUsage(format!(
+            "--listen {outside}: only loopback addresses, as long as there are no API keys"
+        ))
+        .into());
+    }
+    TcpListener::bind(addresses.as_slice()).await.with_context(|| {
+        format!("cannot listen on {text}: is another lavra there already? --listen takes another port")
+    })
+}

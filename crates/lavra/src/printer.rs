@@ -1,0 +1,89 @@
+//! The one place that decides what reaches stdout and stderr.
+
+use std::io::{IsTerminal, Write};
+
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::Value;
+
+#[derive(Debug)]
+pub(crate) struct Printer {
+    json: bool,
+}
+
+impl Printer {
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether a person watches, so that bars make sense.
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.json && std::io::stderr().is_terminal()
+    }
+
+    /// Data. A closed pipe (`| head`) is the reader's right.
+    pub(crate) fn data(&self, text: &str) {
+        let mut out = std::io::stdout().lock();
+        let _closed_pipe = writeln!(out, "{text}").and_then(|()| out.flush());
+    }
+
+    pub(crate) fn json(&self, value: &Value) {
+        let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
+        self.data(&text);
+    }
+
+    /// As JSON if that was asked for, as a table otherwise.
+    pub(crate) fn table(&self, value: &Value, head: &[&str], rows: Vec<Vec<String>>) {
+        if self.json {
+            self.json(value);
+            return;
+        }
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        if !std::io::stdout().is_terminal() {
+            table.set_content_arrangement(ContentArrangement::Disabled);
+        }
+        table.set_header(head);
+        rows.into_iter().for_each(|row| {
+            table.add_row(row);
+        });
+        self.data(&table.to_string());
+    }
+
+    /// Anything that is not data.
+    pub(crate) fn note(&self, text: &str) {
+        let _closed = writeln!(std::io::stderr(), "{text}");
+    }
+
+    pub(crate) fn error(&self, error: &anyhow::Error) {
+        let code = code(error);
+        if self.json {
+            let value = serde_json::json!({ "error": { "code": code, "detail": format!("{error:#}") } });
+            let _closed = writeln!(std::io::stderr(), "{value}");
+        } else {
+            let _closed = writeln!(std::io::stderr(), "error[{code}]: {error:#}");
+        }
+    }
+}
+
+/// The stable code of whatever lies at the bottom of an error.
+fn code(error: &anyhow::Error) -> String {
+    for cause in error.chain() {
+        if let Some(error) = cause.downcast_ref::<lavra_tasks::Error>() {
+            return error.code().into();
+        }
+        if let Some(error) = cause.downcast_ref::<lavra_db::Error>() {
+            return error.code().into();
+        }
+        if let Some(error) = cause.downcast_ref::<crate::client::Refused>() {
+            return error.code.clone();
+        }
+        if cause.is::<crate::exit::BadUsage>() {
+            return "bad_usage".into();
+        }
+    }
+    "error".into()
+}

@@ -1,0 +1,168 @@
+//! Settings: flags over `LAVRA_*` over `lavra.toml` over defaults. Unknown keys are errors.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use lavra_db::{Environment, Schema, Target};
+use lavra_tasks::builtin::Retention;
+use lavra_tasks::{Backoff, Policy};
+use serde::Deserialize;
+
+use crate::cli::Options;
+use crate::exit::BadUsage;
+
+const DEFAULT_FILE: &str = "lavra.toml";
+const DEFAULT_DATABASE: &str = "lavra.duckdb";
+const DEFAULT_ARTEFACTS: &str = "lavra-artefacts";
+pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
+
+/// `lavra.toml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    database: Option<String>,
+    schema: Option<String>,
+    broker: Option<String>,
+    broker_prefix: Option<String>,
+    listen: Option<String>,
+    artefacts: Option<String>,
+    archive: Option<String>,
+    runner: RunnerFile,
+    tasks: TasksFile,
+    retention: Retention,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RunnerFile {
+    concurrency: Option<usize>,
+    heartbeat_ms: Option<u64>,
+    poll_ms: Option<u64>,
+    grace_seconds: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct TasksFile {
+    stale_ms: Option<u64>,
+    backoff_first_ms: Option<u64>,
+    backoff_longest_ms: Option<u64>,
+    cleanup_cron: Option<String>,
+    types: BTreeMap<String, TypeFile>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct TypeFile {
+    max_retries: Option<i32>,
+    timeout_seconds: Option<u64>,
+}
+
+/// Everything that was configured, with its defaults.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) target: Target,
+    pub(crate) schema: Schema,
+    pub(crate) server: Option<String>,
+    pub(crate) broker: Option<String>,
+    pub(crate) broker_prefix: Option<String>,
+    pub(crate) listen: String,
+    pub(crate) artefacts: String,
+    pub(crate) archive: Option<String>,
+    pub(crate) runner: lavra_tasks::RunnerConfig,
+    pub(crate) stale: Duration,
+    pub(crate) backoff: Backoff,
+    pub(crate) cleanup_cron: String,
+    pub(crate) types: BTreeMap<String, Policy>,
+    pub(crate) retention: Retention,
+}
+
+impl Settings {
+    pub(crate) fn load(options: &Options) -> anyhow::Result<Self> {
+        let file = match &options.config {
+            Some(path) => read(path)?,
+            None if Path::new(DEFAULT_FILE).exists() => read(Path::new(DEFAULT_FILE))?,
+            None => File::default(),
+        };
+        let environment = Environment(|name: &str| std::env::var(name).ok());
+        let target = match options.database.as_ref().or(file.database.as_ref()) {
+            Some(text) => Target::parse(text)?,
+            None => match environment.target()? {
+                Some(target) => target,
+                None => Target::File(PathBuf::from(DEFAULT_DATABASE)),
+            },
+        };
+        let schema = match &file.schema {
+            Some(name) => Schema::parse(name)?,
+            None => environment.schema()?,
+        };
+        Ok(Self {
+            target,
+            schema,
+            server: options.server.clone(),
+            broker: options.broker.clone().or(file.broker),
+            broker_prefix: file.broker_prefix,
+            listen: file.listen.unwrap_or_else(|| DEFAULT_LISTEN.into()),
+            artefacts: options
+                .artefacts
+                .clone()
+                .or(file.artefacts)
+                .unwrap_or_else(|| DEFAULT_ARTEFACTS.into()),
+            archive: options.archive.clone().or(file.archive),
+            runner: runner(options, &file.runner),
+            stale: millis(file.tasks.stale_ms, Duration::from_secs(10)),
+            backoff: backoff(&file.tasks),
+            cleanup_cron: file.tasks.cleanup_cron.unwrap_or_else(|| "17 3 * * *".into()),
+            types: file.tasks.types.into_iter().map(|(kind, t)| (kind, policy(&t))).collect(),
+            retention: file.retention,
+        })
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<File> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("the settings file {} cannot be read", path.display()))?;
+    toml::from_str(&text).map_err(|error| {
+        BadUsage(format!("{}: {}", path.display(), error.to_string().trim_end())).into()
+    })
+}
+
+fn millis(value: Option<u64>, default: Duration) -> Duration {
+    value.map_or(default, Duration::from_millis)
+}
+
+fn runner(options: &Options, file: &RunnerFile) -> lavra_tasks::RunnerConfig {
+    let default = lavra_tasks::RunnerConfig::default();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    lavra_tasks::RunnerConfig {
+        name: format!("{}:{}", host.trim(), std::process::id()),
+        concurrency: options
+            .concurrency
+            .or(file.concurrency)
+            .unwrap_or(default.concurrency)
+            .clamp(1, 10_000),
+        heartbeat: millis(file.heartbeat_ms, default.heartbeat),
+        poll: millis(file.poll_ms, default.poll),
+        grace: file.grace_seconds.map_or(default.grace, Duration::from_secs),
+        ..default
+    }
+}
+
+fn backoff(file: &TasksFile) -> Backoff {
+    let default = Backoff::default();
+    Backoff {
+        first: millis(file.backoff_first_ms, default.first),
+        longest: millis(file.backoff_longest_ms, default.longest),
+    }
+}
+
+fn policy(file: &TypeFile) -> Policy {
+    let default = Policy::default();
+    Policy {
+        max_retries: file.max_retries.unwrap_or(default.max_retries),
+        timeout: file.timeout_seconds.map(Duration::from_secs),
+        ..default
+    }
+}

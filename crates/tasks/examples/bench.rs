@@ -1,0 +1,214 @@
+//! Lavra's side of `cargo xtask bench tasks`: prints one JSON line per measurement.
+//!
+//! Completions are counted in the table, by their status; never by handler entries.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use lavra_db::{Database, Schema, Target, migrate};
+use lavra_tasks::model::Status;
+use lavra_tasks::store::ListFilter;
+use lavra_tasks::{
+    Broker, BrokerConfig, Context, Handler, MIGRATIONS, NewTask, Outcome, Policy, Registry, Runner,
+    RunnerConfig, Settings, Tasks,
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+const BATCH: usize = 1000;
+const CREATORS: usize = 2;
+
+struct Noop {
+    seen: Arc<AtomicU64>,
+}
+
+impl Handler for Noop {
+    type Input = Value;
+
+    const KIND: &'static str = "noop";
+
+    async fn run(&self, input: Value, _context: Context) -> Outcome {
+        let id = input.get("id").and_then(Value::as_u64).unwrap_or_default();
+        self.seen.store(id, Ordering::SeqCst);
+        Ok(Some(json!({ "ok": true })))
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Failed> {
+    let mut words = std::env::args().skip(1);
+    let command = words.next().ok_or("which measurement?")?;
+    let (mut database, mut broker, mut n) = (None, None, 20_000);
+    while let Some(flag) = words.next() {
+        let value = words.next().ok_or("a flag without its value")?;
+        match flag.as_str() {
+            "--database" => database = Some(value),
+            "--broker" => broker = Some(value),
+            "--n" => n = value.parse()?,
+            other => return Err(format!("unknown flag {other}").into()),
+        }
+    }
+    let target = Target::parse(&database.ok_or("--database is missing")?)?;
+    let open = async || -> Result<Database, Failed> {
+        let database =
+            Database::open(&target, Schema::default(), Duration::from_secs(5)).await?;
+        migrate(&database, MIGRATIONS).await?;
+        Ok(database)
+    };
+    let line = match command.as_str() {
+        "create-complete" => create_complete(open().await?, n).await?,
+        // Two engines that share nothing but the server, as a creator and a runner would.
+        "pickup" => pickup(open().await?, open().await?).await?,
+        "rabbit" => rabbit(open().await?, &broker.ok_or("--broker is missing")?, n).await?,
+        other => return Err(format!("unknown measurement {other}").into()),
+    };
+    emit(&line);
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "the line on stdout is what this program is for")]
+fn emit(line: &Value) {
+    println!("{line}");
+}
+
+fn registry(seen: &Arc<AtomicU64>) -> Registry {
+    Registry::default().with(Noop { seen: Arc::clone(seen) }, Policy::default())
+}
+
+async fn tasks(
+    database: &Database,
+    registry: &Registry,
+    broker: Option<Broker>,
+) -> Result<Tasks, Failed> {
+    let settings = Settings { broker, ..Settings::default() }.knowing(registry);
+    Ok(Tasks::open(database, settings).await?)
+}
+
+/// Batches from a few creators at once; the time until all of it is committed.
+async fn create(tasks: &Tasks, n: usize) -> Result<Duration, Failed> {
+    let begun = Instant::now();
+    let mut creators = Vec::new();
+    for creator in 0..CREATORS {
+        let tasks = tasks.clone();
+        creators.push(tokio::spawn(async move {
+            for start in (creator * BATCH..n).step_by(CREATORS * BATCH) {
+                let requests = (start..n.min(start + BATCH)).map(|id| NewTask {
+                    kind: "noop".into(),
+                    payload: json!({ "id": id }),
+                    ..NewTask::default()
+                });
+                tasks.create_all(requests.collect()).await?;
+            }
+            Ok::<(), lavra_tasks::Error>(())
+        }));
+    }
+    for creator in creators {
+        creator.await??;
+    }
+    Ok(begun.elapsed())
+}
+
+/// The time until the table says that all are completed.
+async fn completed(database: &Database, n: usize) -> Result<Duration, Failed> {
+    let begun = Instant::now();
+    loop {
+        let done = match database {
+            Database::Postgres(pg) => {
+                let sql = "SELECT count(*) FROM kodus_workflow.tasks WHERE status <> 'COMPLETED'";
+                let left: i64 = pg.query("count", sql, &[]).await?[0].try_get(0)?;
+                left == 0
+            }
+            Database::Duck(_) => {
+                let store = lavra_tasks::store(database).await?;
+                let filter = ListFilter { status: Some(Status::Completed), limit: n, ..Default::default() };
+                store.list(filter).await?.len() >= n
+            }
+        };
+        if done {
+            return Ok(begun.elapsed());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn create_complete(database: Database, n: usize) -> Result<Value, Failed> {
+    let registry = registry(&Arc::default());
+    let tasks = tasks(&database, &registry, None).await?;
+    let creating = create(&tasks, n).await?;
+    let stop = CancellationToken::new();
+    let runner = Runner::new(tasks, registry, RunnerConfig::default());
+    let running = tokio::spawn(runner.run(stop.clone()));
+    let completing = completed(&database, n).await?;
+    stop.cancel();
+    running.await??;
+    Ok(json!({
+        "lib": "lavra", "n": n,
+        "create_per_s": (n as f64 / creating.as_secs_f64()).round(),
+        "complete_per_s": (n as f64 / completing.as_secs_f64()).round(),
+    }))
+}
+
+async fn pickup(creating: Database, running: Database) -> Result<Value, Failed> {
+    let seen = Arc::new(AtomicU64::new(0));
+    let registry = registry(&seen);
+    let creator = tasks(&creating, &registry, None).await?;
+    let stop = CancellationToken::new();
+    let theirs = tasks(&running, &registry, None).await?;
+    let runner = tokio::spawn(
+        Runner::new(theirs, registry, RunnerConfig::default()).run(stop.clone()),
+    );
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let mut millis = Vec::new();
+    for id in 1..=300_u64 {
+        let begun = Instant::now();
+        let task = NewTask { kind: "noop".into(), payload: json!({ "id": id }), ..NewTask::default() };
+        creator.create(task).await?;
+        while seen.load(Ordering::SeqCst) != id {
+            tokio::time::sleep(Duration::from_micros(200)).await;
+        }
+        if id > 50 {
+            millis.push(begun.elapsed().as_secs_f64() * 1000.0);
+        }
+    }
+    stop.cancel();
+    runner.await??;
+    millis.sort_by(f64::total_cmp);
+    Ok(json!({
+        "lib": "lavra",
+        "pickup_p50_ms": millis[millis.len() / 2],
+        "pickup_p99_ms": millis[millis.len() * 99 / 100],
+    }))
+}
+
+/// From the first create to the last durable completion, with every task announced by a
+/// confirmed message.
+async fn rabbit(database: Database, url: &str, n: usize) -> Result<Value, Failed> {
+    let registry = registry(&Arc::default());
+    let broker = Broker::new(BrokerConfig::new(url));
+    let tasks = tasks(&database, &registry, Some(broker.clone())).await?;
+    let stop = CancellationToken::new();
+    let publishing = tokio::spawn({
+        let (broker, tasks, stop) = (broker.clone(), tasks.clone(), stop.clone());
+        async move { broker.run(tasks, stop).await }
+    });
+    while !broker.health().connected {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let begun = Instant::now();
+    create(&tasks, n).await?;
+    let runner = tokio::spawn(
+        Runner::new(tasks.clone(), registry, RunnerConfig::default()).run(stop.clone()),
+    );
+    completed(&database, n).await?;
+    while tasks.store().outbox_depth().await? > 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let elapsed = begun.elapsed();
+    stop.cancel();
+    runner.await??;
+    publishing.await?;
+    Ok(json!({ "lib": "lavra", "n": n, "deliver_per_s": (n as f64 / elapsed.as_secs_f64()).round() }))
+}

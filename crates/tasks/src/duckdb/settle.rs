@@ -1,0 +1,112 @@
+//! What becomes of each row of a creation: a new task, an existing one, or a refusal. Pure; the
+//! closure that creates asks the file in between.
+
+use std::collections::{HashMap, HashSet};
+
+use super::existing::{Kept, KnownKey};
+use crate::model::TaskId;
+use crate::store::{Made, NewRow};
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// To be made, unless its hash is taken.
+    Open,
+    /// Has the key or the hash of an earlier row, and becomes what that one becomes.
+    Like(usize),
+    /// Its key belongs to this task, which is gone: the task of its hash, if there is one.
+    Gone(TaskId),
+    Known(Made),
+}
+
+/// What the keys of the rows say, and which rows are the same as earlier ones.
+pub(super) fn fates(input: &[NewRow], known: &HashMap<String, KnownKey>) -> Vec<Fate> {
+    let mut keys: HashMap<&str, usize> = HashMap::new();
+    let mut hashes: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut fates = Vec::with_capacity(input.len());
+    for (place, row) in input.iter().enumerate() {
+        let mut fate = by_key(row, known, &keys, input).unwrap_or(Fate::Open);
+        if let (Fate::Open, Some(hash)) = (&fate, &row.input_hash) {
+            let first = *hashes.entry((&row.kind, hash)).or_insert(place);
+            if first != place {
+                fate = Fate::Like(first);
+            }
+        }
+        if let Some(key) = &row.key {
+            keys.entry(&key.key).or_insert(place);
+        }
+        fates.push(fate);
+    }
+    fates
+}
+
+fn by_key(
+    row: &NewRow,
+    known: &HashMap<String, KnownKey>,
+    earlier: &HashMap<&str, usize>,
+    input: &[NewRow],
+) -> Option<Fate> {
+    let key = row.key.as_ref()?;
+    let (fingerprint, fate) = if let Some(known) = known.get(&key.key) {
+        let fate = match known.is_there {
+            true => Fate::Known(Made::Existing(known.task)),
+            false => Fate::Gone(known.task),
+        };
+        (&known.fingerprint, fate)
+    } else {
+        let first = *earlier.get(key.key.as_str())?;
+        (&input[first].key.as_ref()?.fingerprint, Fate::Like(first))
+    };
+    if *fingerprint == key.fingerprint {
+        Some(fate)
+    } else {
+        Some(Fate::Known(Made::KeyReused(key.key.clone())))
+    }
+}
+
+/// `new` are the tasks that were made; `found` has, by the row's id, the task of its hash.
+pub(super) fn settle(
+    input: &[NewRow],
+    fates: &[Fate],
+    new: &HashSet<TaskId>,
+    found: &HashMap<TaskId, TaskId>,
+) -> Vec<Made> {
+    let mut all: Vec<Made> = Vec::with_capacity(input.len());
+    for (row, fate) in input.iter().zip(fates) {
+        let by_hash = |otherwise| Made::Existing(found.get(&row.id).copied().unwrap_or(otherwise));
+        all.push(match fate {
+            Fate::Open if new.contains(&row.id) => Made::New,
+            Fate::Open => by_hash(row.id),
+            Fate::Gone(task) => by_hash(*task),
+            Fate::Like(first) => match &all[*first] {
+                Made::New => Made::Existing(input[*first].id),
+                other => other.clone(),
+            },
+            Fate::Known(made) => made.clone(),
+        });
+    }
+    all
+}
+
+/// Keys that are new, and those whose task is now another one.
+pub(super) fn keys_to_keep<'a>(
+    input: &'a [NewRow],
+    fates: &[Fate],
+    made: &[Made],
+    known: &HashMap<String, KnownKey>,
+) -> Vec<Kept<'a>> {
+    let mut seen = HashSet::new();
+    let mut kept = Vec::new();
+    for ((row, fate), made) in input.iter().zip(fates).zip(made) {
+        let Some(key) = &row.key else { continue };
+        let task = match made {
+            Made::New => row.id,
+            Made::Existing(task) => *task,
+            Made::KeyReused(_) => continue,
+        };
+        let is_known = known.contains_key(&key.key) && !matches!(fate, Fate::Gone(_));
+        if !is_known && seen.insert(&key.key) {
+            kept.push(Kept { key: &key.key, fingerprint: &key.fingerprint, task_id: task });
+        }
+    }
+    kept
+}

@@ -1,0 +1,108 @@
+//! A task comes into being whole, or not at all.
+
+use std::time::Duration;
+
+use lavra_tasks::model::{Actor, Status};
+use lavra_tasks::store::{Made, NewRow};
+use serde_json::json;
+
+use crate::support::shorthand::{hash, key};
+use crate::support::{World, on_each_engine};
+
+on_each_engine!(
+    a_new_task_has_its_row_input_and_event,
+    an_announced_task_has_an_outbox_row_that_is_its_creators_for_a_while,
+    a_delayed_task_is_not_announced,
+    nothing_of_a_call_is_made_when_one_row_is_wrong,
+    tasks_without_a_hash_are_never_the_same,
+    nothing_to_make_is_no_error,
+    a_thousand_tasks_are_made_in_one_call,
+);
+
+async fn a_new_task_has_its_row_input_and_event(world: World) {
+    let row = NewRow {
+        priority: 7,
+        metadata: json!({"tenant": "t1"}).to_string(),
+        payload: json!({"repo": "lavra"}).to_string(),
+        input_hash: Some(hash(1)),
+        max_retries: 5,
+        detail: json!({"action": "create", "request": {"type": "a"}}).to_string(),
+        ..world.row("a")
+    };
+    let before = world.clock().now();
+    assert_eq!(world.create(vec![row.clone()], false).await.unwrap(), [Made::New]);
+
+    let task = world.read(row.id).await;
+    assert_eq!((task.id, task.kind.as_str()), (row.id, "a"));
+    assert_eq!((task.status, task.state.as_str()), (Status::Pending, "Queued"));
+    assert_eq!((task.progress, task.priority, task.version), (0, 7, 0));
+    assert_eq!((task.retry_count, task.max_retries, task.attempts), (0, 5, 0));
+    assert_eq!(task.metadata, json!({"tenant": "t1"}));
+    assert_eq!(task.input_hash, Some(hash(1)));
+    assert_eq!((task.error, task.run_at, task.process, task.stop_by), (None, None, None, None));
+    assert_eq!(task.created_at, task.updated_at);
+    assert!(task.created_at.duration_since(before).abs().as_secs() < 5, "made at another time");
+    assert_eq!(world.input(row.id).await.unwrap(), Some(json!({"repo": "lavra"})));
+    assert_eq!(world.result(row.id).await.unwrap(), None);
+
+    let events = world.history(row.id).await;
+    let [event] = events.as_slice() else { panic!("not one event: {events:?}") };
+    assert_eq!((event.id, event.task_id, event.version), (row.event, row.id, 0));
+    assert_eq!((event.status, event.actor), (Status::Pending, Actor::Api));
+    assert_eq!(event.state.as_deref(), Some("Queued"));
+    assert_eq!(event.detail, Some(json!({"action": "create", "request": {"type": "a"}})));
+    assert_eq!(event.created_at, task.created_at);
+    assert_eq!(world.outbox_depth().await.unwrap(), 0);
+}
+
+async fn an_announced_task_has_an_outbox_row_that_is_its_creators_for_a_while(world: World) {
+    let row = world.row("a");
+    world.create(vec![row.clone()], true).await.unwrap();
+    assert_eq!(world.outbox_depth().await.unwrap(), 1);
+    let lease = Duration::from_secs(60);
+    assert_eq!(world.take_announcements(lease, 10).await.unwrap(), [], "the creator publishes it");
+
+    world.execute("UPDATE kodus_workflow.task_outbox SET next_at = '2020-01-01T00:00:00Z'").await;
+    let taken = world.take_announcements(lease, 10).await.unwrap();
+    let [message] = taken.as_slice() else { panic!("not one message: {taken:?}") };
+    assert_eq!((message.id.0, message.task, message.kind.as_str()), (row.event.0, row.id, "a"));
+}
+
+async fn a_delayed_task_is_not_announced(world: World) {
+    let row = NewRow { delay: Some(Duration::from_secs(90)), ..world.row("a") };
+    world.create(vec![row.clone()], true).await.unwrap();
+    assert_eq!(world.outbox_depth().await.unwrap(), 0);
+    let task = world.read(row.id).await;
+    let wait = task.run_at.unwrap().duration_since(task.created_at);
+    assert_eq!(wait.as_secs(), 90);
+}
+
+async fn nothing_of_a_call_is_made_when_one_row_is_wrong(world: World) {
+    let good = NewRow { key: key("k", 1), input_hash: Some(hash(1)), ..world.row("a") };
+    let bad = NewRow { metadata: "{".into(), ..world.row("a") };
+    world.create(vec![good.clone(), bad], true).await.unwrap_err();
+
+    for table in ["tasks", "task_inputs", "task_events", "task_keys", "task_outbox"] {
+        let left = world.count(&format!("SELECT count(*) FROM kodus_workflow.{table}")).await;
+        assert_eq!(left, 0, "something is left in {table}");
+    }
+    assert_eq!(world.create(vec![good], true).await.unwrap(), [Made::New]);
+}
+
+async fn tasks_without_a_hash_are_never_the_same(world: World) {
+    let rows: Vec<NewRow> = (0..5).map(|_| world.row("a")).collect();
+    assert_eq!(world.create(rows, false).await.unwrap(), vec![Made::New; 5]);
+    assert_eq!(world.count("SELECT count(*) FROM kodus_workflow.tasks").await, 5);
+    assert_eq!(world.count("SELECT count(*) FROM kodus_workflow.task_inputs").await, 5);
+}
+
+async fn nothing_to_make_is_no_error(world: World) {
+    assert_eq!(world.create(Vec::new(), true).await.unwrap(), []);
+}
+
+async fn a_thousand_tasks_are_made_in_one_call(world: World) {
+    let ids = world.make_many("a", 1000).await;
+    assert_eq!(world.count("SELECT count(*) FROM kodus_workflow.tasks").await, 1000);
+    assert_eq!(world.count("SELECT count(*) FROM kodus_workflow.task_events").await, 1000);
+    assert_eq!(world.take(&["a"], 1).await[0].id, ids[0]);
+}

@@ -1,0 +1,96 @@
+//! What the keeper does for all.
+
+use std::time::{Duration, Instant};
+
+use lavra_tasks::keeper::{self, Config};
+use lavra_tasks::model::{ProcessId, Status};
+use lavra_tasks::store::{Claim, Process};
+use lavra_tasks::RunnerConfig;
+use serde_json::json;
+
+use super::rig::{Rig, actions, until};
+use crate::support::{World, on_each_engine};
+
+on_each_engine!(
+    a_dead_process_s_task_is_taken_over_within_fifteen_seconds,
+    a_task_that_kills_its_processes_fails_in_the_end,
+    a_schedule_fires_once_however_many_keep,
+);
+
+fn keep(rig: &mut Rig, config: Config) {
+    rig.spawn(|tasks, stop| tokio::spawn(keeper::keep(tasks, config, stop)));
+}
+
+/// At default settings. The dead process is one that has claimed and never beats again.
+async fn a_dead_process_s_task_is_taken_over_within_fifteen_seconds(world: World) {
+    let mut rig = Rig::new(&world).await;
+    let id = rig.order(json!({ "do": "complete" })).await;
+    let dead = ProcessId(rig.tasks.store().clock().new_id());
+    let process = Process { id: dead, name: "dead".into(), kinds: vec!["act".into()] };
+    rig.tasks.store().beat(process, Vec::new()).await.unwrap();
+    let claim = Claim { process: dead, kinds: vec!["act".into()], limit: 1 };
+    let held = rig.tasks.store().claim(claim).await.unwrap().remove(0);
+    let begun = Instant::now();
+    keep(&mut rig, Config::default());
+    rig.run(RunnerConfig::default());
+    let task = until(&rig.tasks, id, Duration::from_secs(15), |task| {
+        task.status == Status::Completed
+    })
+    .await;
+    assert!(begun.elapsed() > Duration::from_secs(8), "taken from a process that still had time");
+    assert_eq!((task.attempts, task.retry_count), (2, 1));
+    let events = rig.history(id).await;
+    assert_eq!(actions(&events), ["create", "start", "retry", "start", "complete"]);
+    // The dead one wakes and wants to complete: it is fenced out.
+    let late = rig.tasks.report(
+        id,
+        held.token,
+        lavra_tasks::machine::Happening::Complete,
+        None,
+        Some(json!({ "late": true })),
+    );
+    assert_eq!(late.await.unwrap_err().code(), "task_lost");
+    assert_eq!(rig.tasks.result(id).await.unwrap().payload, json!({ "attempt": 2 }));
+    rig.stop().await;
+}
+
+async fn a_task_that_kills_its_processes_fails_in_the_end(world: World) {
+    let mut rig = Rig::new(&world).await;
+    let id = rig.order(json!({ "do": "complete" })).await;
+    let config = Config { every: Duration::from_millis(30), stale: Duration::from_millis(50) };
+    keep(&mut rig, config);
+    for _ in 0..4 {
+        let dead = ProcessId(rig.tasks.store().clock().new_id());
+        loop {
+            let claim = Claim { process: dead, kinds: vec!["act".into()], limit: 1 };
+            if !rig.tasks.store().claim(claim).await.unwrap().is_empty() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+    let task = rig.until_status(id, Status::Failed).await;
+    assert_eq!((task.attempts, task.retry_count), (4, 3));
+    assert!(task.error.as_deref().unwrap().contains("stopped answering"), "{task:?}");
+    rig.stop().await;
+}
+
+async fn a_schedule_fires_once_however_many_keep(world: World) {
+    let mut rig = Rig::new(&world).await;
+    let payload = json!({ "do": "complete" });
+    rig.tasks.schedule("often", "act", "* * * * *", payload).await.unwrap();
+    let past = "UPDATE kodus_workflow.task_schedules SET next_at = '2026-01-01T00:00:00Z'";
+    world.execute(past).await;
+    for _ in 0..4 {
+        keep(&mut rig, Config { every: Duration::from_millis(20), ..Config::default() });
+    }
+    rig.run(RunnerConfig::default());
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let schedule = rig.tasks.store().schedules().await.unwrap().remove(0);
+    let id = schedule.last_task.expect("it fired");
+    rig.until_status(id, Status::Completed).await;
+    let made = world.count("SELECT count(*) FROM kodus_workflow.tasks").await;
+    assert!((1..=2).contains(&made), "a minute may have turned; {made} were made");
+    assert!(schedule.next_at > rig.tasks.now());
+    rig.stop().await;
+}

@@ -1,0 +1,10 @@
+//! The engine at work: runners, keepers and brokers on real stores, real sockets and real time.
+
+mod ambiguous;
+mod broker;
+mod builtin;
+mod cancel;
+mod ends;
+mod keeper;
+mod proxy;
+mod rig;

@@ -1,0 +1,126 @@
+//! Bodies: JSON of a bounded size into a type that cannot be wrong.
+
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, header};
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+use crate::problem::{Code, Problem};
+
+const MIB: usize = 1024 * 1024;
+/// What one task or report may measure.
+pub(crate) const SMALL: usize = 4 * MIB;
+/// What a batch may.
+pub(crate) const LARGE: usize = 64 * MIB;
+/// How much of a body that is too large is read and dropped, so that its sender gets to read
+/// the answer instead of a cut connection.
+const PATIENCE: usize = 64 * MIB;
+
+/// The JSON body of a request, of at most `LIMIT` bytes.
+#[derive(Debug)]
+pub(crate) struct JsonBody<T, const LIMIT: usize = SMALL>(pub(crate) T);
+
+impl<T, S, const LIMIT: usize> FromRequest<S> for JsonBody<T, LIMIT>
+where
+    T: DeserializeOwned,
+    S: Send + Sync,
+{
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        if !is_json(request.headers()) {
+            return Err(Problem::new(
+                Code::UnsupportedMediaType,
+                "the body must come with Content-Type: application/json",
+            ));
+        }
+        let bytes = read(request.into_body(), LIMIT).await?;
+        parse(&bytes).map(Self)
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = value.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+    let essence = essence.to_ascii_lowercase();
+    essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
+    let mut stream = body.into_data_stream();
+    let (mut kept, mut seen) = (BytesMut::new(), 0);
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|error| {
+            Problem::new(Code::MalformedJson, format!("the body ended early: {error}"))
+        })?;
+        seen += chunk.len();
+        if seen > limit {
+            kept = BytesMut::new();
+        } else {
+            kept.extend_from_slice(&chunk);
+        }
+        if seen > limit.saturating_add(PATIENCE) {
+            break;
+        }
+    }
+    if seen > limit {
+        let detail = format!("the body has more than the {} MiB that are allowed", limit / MIB);
+        return Err(Problem::new(Code::BodyTooLarge, detail).with("limit_bytes", limit));
+    }
+    Ok(kept.freeze())
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| refuse(&error.path().to_string(), error.inner()))?;
+    reader.end().map_err(|error| refuse(".", &error))?;
+    Ok(value)
+}
+
+fn refuse(path: &str, error: &serde_json::Error) -> Problem {
+    let problem = match error.classify() {
+        Category::Data if path == "." => Problem::invalid(error.to_string()),
+        Category::Data => Problem::invalid(format!("{path}: {error}")).with("field", path),
+        Category::Syntax | Category::Eof | Category::Io => {
+            Problem::new(Code::MalformedJson, format!("the body is not JSON: {error}"))
+        }
+    };
+    problem.with("line", error.line()).with("column", error.column())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(text: &[u8]) -> Problem {
+        parse::<Vec<u8>>(text).unwrap_err()
+    }
+
+    #[test]
+    fn what_is_no_json_is_malformed_and_what_does_not_fit_is_invalid() {
+        for text in [&b""[..], b"[", b"[1,]", b"[1] 2", b"{\"a\"}", b"\xff\xfe", b"nul"] {
+            assert_eq!(answer(text).code(), Code::MalformedJson, "{text:?}");
+        }
+        for text in ["{}", "[\"x\"]", "[1, 256]", "[-1]", "[1.5]"] {
+            assert_eq!(answer(text.as_bytes()).code(), Code::InvalidRequest, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_field_that_is_wrong_is_named() {
+        let problem = answer(b"[1, \"x\"]");
+        assert!(problem.detail().starts_with("[1]: invalid type: string"), "{}", problem.detail());
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        let text = "[".repeat(100_000);
+        let refused = parse::<serde_json::Value>(text.as_bytes()).unwrap_err();
+        assert_eq!(refused.code(), Code::MalformedJson);
+    }
+}

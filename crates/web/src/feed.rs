@@ -1,0 +1,206 @@
+//! One reader of the stream of all events, for any number of listeners.
+//!
+//! While somebody listens, one task reads the store and broadcasts what is new; nobody else polls
+//! for it. A listener that resumes, or that fell behind the broadcast, reads the store from where
+//! it was until it has caught up. Nothing is lost or doubled in between: the order of events is
+//! total, the store shows only those before which nothing can appear any more, and a listener
+//! subscribes first, reads second, and drops from the broadcast what it has had.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse;
+use lavra_tasks::model::{Event, EventId};
+use lavra_tasks::store::Cursor;
+use lavra_tasks::{Result, Tasks};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use crate::events::Source;
+use crate::wire;
+
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+const PAGE: usize = 500;
+/// Pages that a listener may be behind before it has to read the store itself.
+const BACKLOG: usize = 64;
+
+type Page = Arc<[Entry]>;
+
+/// The reader, while there is one.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    tasks: Tasks,
+    live: Arc<Mutex<Option<broadcast::Sender<Page>>>>,
+}
+
+/// An event, made ready once for all listeners.
+#[derive(Clone, Debug)]
+struct Entry {
+    place: Place,
+    data: Arc<str>,
+}
+
+/// Where in the stream an event stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    transaction: i64,
+    event: Uuid,
+}
+
+impl Place {
+    fn cursor(self) -> Cursor {
+        Cursor { transaction: self.transaction, event: EventId(self.event) }
+    }
+
+    fn id(self) -> String {
+        format!("{}:{}", self.transaction, self.event)
+    }
+}
+
+impl From<Cursor> for Place {
+    fn from(cursor: Cursor) -> Self {
+        Self { transaction: cursor.transaction, event: cursor.event.0 }
+    }
+}
+
+impl From<Event> for Entry {
+    fn from(event: Event) -> Self {
+        let place = Place { transaction: event.transaction, event: event.id.0 };
+        let data = serde_json::to_string(&wire::Event::from(event)).unwrap_or_default();
+        Self { place, data: data.into() }
+    }
+}
+
+async fn read(tasks: &Tasks, after: Place) -> Result<Vec<Entry>> {
+    let events = tasks.store().stream_since(after.cursor(), PAGE).await?;
+    Ok(events.into_iter().map(Entry::from).collect())
+}
+
+impl Feed {
+    pub(crate) fn new(tasks: Tasks) -> Self {
+        Self { tasks, live: Arc::default() }
+    }
+
+    /// Listens from after `cursor`, or from now on.
+    pub(crate) async fn listen(&self, cursor: Option<Cursor>) -> Result<Listener> {
+        let pages = self.subscribe().await?;
+        let at = match cursor {
+            Some(cursor) => cursor.into(),
+            None => self.tasks.store().stream_end().await?.into(),
+        };
+        let tasks = self.tasks.clone();
+        let ready = VecDeque::new();
+        Ok(Listener { tasks, pages, at, ready, is_new: cursor.is_none(), is_behind: true })
+    }
+
+    /// Joins the broadcast, and starts its reader if nobody listened until now.
+    async fn subscribe(&self) -> Result<broadcast::Receiver<Page>> {
+        let mut live = self.live.lock().await;
+        if let Some(sender) = &*live {
+            return Ok(sender.subscribe());
+        }
+        let from = self.tasks.store().stream_end().await?;
+        let (sender, receiver) = broadcast::channel(BACKLOG);
+        tokio::spawn(broadcast_from(
+            from.into(),
+            self.tasks.clone(),
+            sender.clone(),
+            Arc::clone(&self.live),
+        ));
+        *live = Some(sender);
+        Ok(receiver)
+    }
+}
+
+/// Reads and broadcasts until nobody listens any more.
+async fn broadcast_from(
+    mut at: Place,
+    tasks: Tasks,
+    sender: broadcast::Sender<Page>,
+    live: Arc<Mutex<Option<broadcast::Sender<Page>>>>,
+) {
+    loop {
+        if sender.receiver_count() == 0 {
+            // Under the lock nobody can join between the look and the end.
+            let mut live = live.lock().await;
+            if sender.receiver_count() == 0 {
+                *live = None;
+                return;
+            }
+        }
+        let wait = match read(&tasks, at).await {
+            Ok(page) => {
+                let full = page.len() == PAGE;
+                if let Some(last) = page.last() {
+                    at = last.place;
+                    let _nobody_listens = sender.send(page.into());
+                }
+                if full { Duration::ZERO } else { LOOK_EVERY }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the stream of events waits for the database");
+                AFTER_TROUBLE
+            }
+        };
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// One who listens to all events.
+pub(crate) struct Listener {
+    tasks: Tasks,
+    pages: broadcast::Receiver<Page>,
+    /// The last event that was sent.
+    at: Place,
+    ready: VecDeque<Entry>,
+    /// Has yet to be told where it began, so that it can resume from there.
+    is_new: bool,
+    /// Has yet to read from the store what was before the broadcast.
+    is_behind: bool,
+}
+
+impl Listener {
+    async fn more(&mut self) -> Option<()> {
+        if self.is_behind {
+            match read(&self.tasks, self.at).await {
+                Ok(page) => {
+                    self.is_behind = page.len() == PAGE;
+                    self.ready.extend(page);
+                }
+                Err(error) if error.is_transient() => {
+                    tracing::warn!(%error, "a listener waits for the database");
+                    tokio::time::sleep(AFTER_TROUBLE).await;
+                }
+                Err(error) => {
+                    tracing::error!(%error, "a listener was given up");
+                    return None;
+                }
+            }
+            return Some(());
+        }
+        match self.pages.recv().await {
+            Ok(page) => self.ready.extend(page.iter().filter(|entry| entry.place > self.at).cloned()),
+            Err(RecvError::Lagged(_)) => self.is_behind = true,
+            Err(RecvError::Closed) => return None,
+        }
+        Some(())
+    }
+}
+
+impl Source for Listener {
+    async fn next(&mut self) -> Option<sse::Event> {
+        if std::mem::take(&mut self.is_new) {
+            return Some(sse::Event::default().id(self.at.id()));
+        }
+        loop {
+            if let Some(entry) = self.ready.pop_front() {
+                self.at = entry.place;
+                return Some(sse::Event::default().id(entry.place.id()).data(&entry.data));
+            }
+            self.more().await?;
+        }
+    }
+}

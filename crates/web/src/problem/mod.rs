@@ -1,0 +1,99 @@
+//! Errors as answers: `application/problem+json` (RFC 9457) with a stable code.
+
+mod code;
+mod tasks;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+pub use code::Code;
+
+const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// What went wrong, as it is answered.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    code: Code,
+    status: StatusCode,
+    detail: String,
+    fields: Map<String, Value>,
+    retry_after: Option<u32>,
+}
+
+/// The document that is sent.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = Problem, example = json!({
+    "type": "/docs/errors#illegal_transition",
+    "title": "The state of the task does not allow that",
+    "status": 409,
+    "code": "illegal_transition",
+    "detail": "a task that is COMPLETED cannot be cancelled",
+    "task_status": "COMPLETED",
+}))]
+pub(crate) struct Document {
+    /// Where the code is explained.
+    #[serde(rename = "type")]
+    about: String,
+    title: &'static str,
+    status: u16,
+    /// Stable; scripts may match it.
+    code: &'static str,
+    /// What happened here, and what to do.
+    detail: String,
+    /// Fields of this code alone, such as `actual` of `version_mismatch`.
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+}
+
+impl Problem {
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        let status = code.status();
+        let retry_after = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
+        Self { code, status, detail: detail.into(), fields: Map::new(), retry_after }
+    }
+
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(Code::InvalidRequest, detail)
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.fields.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The same call may succeed a little later.
+    fn passing(mut self) -> Self {
+        self.status = StatusCode::SERVICE_UNAVAILABLE;
+        self.retry_after = Some(1);
+        self
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let document = Document {
+            about: format!("/docs/errors#{}", self.code.as_str()),
+            title: self.code.title(),
+            status: self.status.as_u16(),
+            code: self.code.as_str(),
+            detail: self.detail,
+            fields: self.fields,
+        };
+        let body = json!(document).to_string();
+        let mut response = (self.status, [(header::CONTENT_TYPE, MEDIA_TYPE)], body).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}

@@ -1,0 +1,74 @@
+//! Query strings, and the pages they ask for.
+
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use utoipa::ToSchema;
+
+use crate::problem::{Code, Problem};
+
+/// The query parameters of a request.
+#[derive(Debug)]
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<T, S> FromRequestParts<S> for Params<T>
+where
+    T: DeserializeOwned,
+    S: Send + Sync,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Query::from_request_parts(parts, state).await {
+            Ok(Query(params)) => Ok(Self(params)),
+            Err(rejection) => {
+                let text = rejection.body_text();
+                let text = text.trim_start_matches("Failed to deserialize query string: ");
+                Err(Problem::new(Code::BadQuery, text))
+            }
+        }
+    }
+}
+
+/// How many items a page may have: 1 to `MOST`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit<const USUAL: usize, const MOST: usize>(pub(crate) usize);
+
+impl<const USUAL: usize, const MOST: usize> Default for Limit<USUAL, MOST> {
+    fn default() -> Self {
+        Self(USUAL)
+    }
+}
+
+impl<'de, const USUAL: usize, const MOST: usize> Deserialize<'de> for Limit<USUAL, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let limit = usize::deserialize(deserializer)?;
+        if (1..=MOST).contains(&limit) {
+            Ok(Self(limit))
+        } else {
+            Err(de::Error::custom(format_args!("must be between 1 and {MOST}")))
+        }
+    }
+}
+
+/// One page of a list, and where the next one begins.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    /// The `cursor` of the next page; null on the last one.
+    pub(crate) next_cursor: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// Makes the page out of up to `limit + 1` items; `key` names the last one shown.
+    pub(crate) fn cut<I>(mut found: Vec<I>, limit: usize, key: impl Fn(&I) -> String) -> Self
+    where
+        T: From<I>,
+    {
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next_cursor = found.last().filter(|_| more).map(key);
+        Self { items: found.into_iter().map(T::from).collect(), next_cursor }
+    }
+}

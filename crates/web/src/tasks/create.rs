@@ -1,0 +1,165 @@
+//! Creation, one or many at a time.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use lavra_tasks::{Created, Tasks};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::tagged;
+use crate::body::{JsonBody, LARGE};
+use crate::headers::idempotency_key;
+use crate::problem::Problem;
+use crate::wire::Task;
+
+const MOST: usize = 10_000;
+
+/// A request for a task.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "type": "http",
+    "payload": {"url": "https://example.org/report"},
+    "metadata": {"tenant": "acme"},
+}))]
+pub(crate) struct NewTask {
+    /// One of `GET /types`.
+    #[serde(rename = "type")]
+    kind: String,
+    /// What the type needs to know.
+    #[serde(default)]
+    payload: Value,
+    /// Higher goes first; 1 if absent.
+    priority: Option<i16>,
+    /// Context for people and filters, 8 KB at most.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Value>,
+    /// The same type and payload again answers the first task instead of making another.
+    #[serde(default)]
+    idempotent: bool,
+    /// Stands in for the hash of the payload where only the caller knows what counts.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    input_hash: Option<String>,
+    /// Attempts after the first; the type's own number if absent.
+    #[schema(minimum = 0, maximum = 1000)]
+    max_retries: Option<i32>,
+    /// Not to be run before so many seconds have passed.
+    #[schema(maximum = 31_622_400)]
+    delay_seconds: Option<u64>,
+}
+
+impl NewTask {
+    fn keyed(self, key: Option<String>) -> lavra_tasks::NewTask {
+        lavra_tasks::NewTask {
+            kind: self.kind,
+            payload: self.payload,
+            priority: self.priority,
+            metadata: self.metadata,
+            idempotent: self.idempotent,
+            input_hash: self.input_hash,
+            max_retries: self.max_retries,
+            delay_seconds: self.delay_seconds,
+            key,
+        }
+    }
+}
+
+/// Make a task
+///
+/// The same `Idempotency-Key` with the same type and payload answers the task of the first time,
+/// so a request may be repeated when its answer was lost.
+#[utoipa::path(
+    post,
+    path = "/tasks",
+    tag = "tasks",
+    operation_id = "create_task",
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 printable characters, chosen by the caller")),
+    request_body = NewTask,
+    responses(
+        (status = 201, description = "It was made", body = Task, headers(
+            ("Location" = String, description = "The path of the task"),
+            ("ETag" = String, description = "Its version"),
+        )),
+        (status = 200, description = "An earlier task answers for this request", body = Task, headers(
+            ("Location" = String, description = "The path of the task"),
+            ("ETag" = String, description = "Its version"),
+        )),
+        (status = 422, response = crate::openapi::Refused),
+    ),
+)]
+pub(crate) async fn one(
+    State(tasks): State<Tasks>,
+    headers: HeaderMap,
+    JsonBody(request): JsonBody<NewTask>,
+) -> Result<Response, Problem> {
+    let key = idempotency_key(&headers)?;
+    let created = tasks.create(request.keyed(key)).await?;
+    let task = tasks.task(created.id).await?;
+    let location = HeaderValue::try_from(format!("/tasks/{}", created.id));
+    let mut response = (status(&[created]), tagged(task)).into_response();
+    response.headers_mut().extend(location.ok().map(|location| (header::LOCATION, location)));
+    Ok(response)
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"tasks": [
+    {"type": "http", "payload": {"url": "https://example.org/1"}},
+    {"type": "http", "payload": {"url": "https://example.org/2"}},
+]}))]
+pub(crate) struct Batch {
+    #[schema(min_items = 1, max_items = 10_000)]
+    tasks: Vec<NewTask>,
+}
+
+/// What became of one request of a batch.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({"id": "0193a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b", "new": true}))]
+pub(crate) struct Made {
+    id: Uuid,
+    /// False when an earlier task answers for this request.
+    new: bool,
+}
+
+/// Make up to 10,000 tasks in one transaction
+///
+/// In the order of the request. If one of them is wrong, none is made. With an `Idempotency-Key`
+/// the batch may be repeated: each of its tasks has the key with its place.
+#[utoipa::path(
+    post,
+    path = "/tasks:batch",
+    tag = "tasks",
+    operation_id = "create_tasks",
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 249 printable characters, chosen by the caller")),
+    request_body = Batch,
+    responses(
+        (status = 201, description = "At least one was made", body = [Made]),
+        (status = 200, description = "Earlier tasks answer for all of them", body = [Made]),
+        (status = 422, response = crate::openapi::Refused),
+    ),
+)]
+pub(crate) async fn batch(
+    State(tasks): State<Tasks>,
+    headers: HeaderMap,
+    JsonBody(batch): JsonBody<Batch, LARGE>,
+) -> Result<Response, Problem> {
+    if !(1..=MOST).contains(&batch.tasks.len()) {
+        let count = batch.tasks.len();
+        return Err(Problem::invalid(format!("tasks: 1 to {MOST} in a batch, not {count}")));
+    }
+    let key = idempotency_key(&headers)?;
+    let keys = (0..).map(|place| key.as_ref().map(|key| format!("{key}#{place}")));
+    let requests = batch.tasks.into_iter().zip(keys).map(|(task, key)| task.keyed(key)).collect();
+    let created = tasks.create_all(requests).await?;
+    let made: Vec<Made> =
+        created.iter().map(|created| Made { id: created.id.0, new: created.new }).collect();
+    Ok((status(&created), Json(made)).into_response())
+}
+
+fn status(created: &[Created]) -> StatusCode {
+    if created.iter().any(|created| created.new) { StatusCode::CREATED } else { StatusCode::OK }
+}
