@@ -51,7 +51,7 @@ fn fetch(kept: &Path) -> Result<()> {
     let directory = tempfile::tempdir()?;
     exec::capture(Command::new("npm").current_dir(directory.path()).args([
         "pack",
-        "--silent",
+        "--loglevel=error",
         &format!("{PACKAGE}@{VERSION}"),
     ]))?;
     let archive = only_file(directory.path())?;

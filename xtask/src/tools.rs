@@ -27,7 +27,7 @@ impl Tool {
 
     fn version(self) -> &'static str {
         match self {
-            Self::Nextest => "0.9.143",
+            Self::Nextest => "0.9.128",
             Self::Machete => "0.9.2",
             Self::Deny => "0.20.2",
         }

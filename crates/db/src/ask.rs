@@ -49,7 +49,8 @@ async fn ask_postgres(pg: &Pg, sql: &str, limit: usize) -> Result<Vec<String>> {
     let transaction = client.build_transaction().read_only(true).start().await.map_err(failed)?;
     let limits = format!("SET LOCAL statement_timeout = {}", LIMIT.as_millis());
     transaction.batch_execute(&limits).await.map_err(failed)?;
-    let wrapped = format!("SELECT row_to_json(answer)::text FROM ({sql}\n) AS answer LIMIT {limit}");
+    let wrapped =
+        format!("SELECT row_to_json(answer)::text FROM ({sql}\n) AS answer LIMIT {limit}");
     let rows = transaction.query_typed(&wrapped, &[]).await.map_err(failed)?;
     let lines = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>();
     lines.map_err(failed)

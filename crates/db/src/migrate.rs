@@ -117,8 +117,7 @@ async fn on_postgres(pg: &Pg, migrations: &'static [Migration]) -> Result<Applie
         let record = pg.schema().apply(
             "INSERT INTO kodus_workflow.schema_migrations (id, description) VALUES ($1, $2)",
         );
-        let params =
-            [(&migration.id as _, Type::TEXT), (&migration.description as _, Type::TEXT)];
+        let params = [(&migration.id as _, Type::TEXT), (&migration.description as _, Type::TEXT)];
         transaction.query_typed(&record, &params).await.map_err(failed)?;
         done.push(migration.id);
     }

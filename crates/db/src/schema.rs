@@ -24,8 +24,7 @@ impl Schema {
     pub fn parse(name: &str) -> Result<Self> {
         let mut chars = name.chars();
         let starts_well = chars.next().is_some_and(|c| c.is_ascii_lowercase() || c == '_');
-        let goes_on_well =
-            chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        let goes_on_well = chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         if !starts_well || !goes_on_well || name.len() > 63 || name.starts_with("pg_") {
             return Err(Error::Config(format!(
                 "the schema name {name:?} is not one: use a lower-case letter or underscore, then \

@@ -53,8 +53,7 @@ pub(super) fn is_of_the_log(error: &duckdb::Error) -> bool {
         "Serialization Error",
         "constraint violat",
     ];
-    damaged.iter().any(says)
-        || (says(&"replaying WAL") && contradicts_the_file.iter().any(says))
+    damaged.iter().any(says) || (says(&"replaying WAL") && contradicts_the_file.iter().any(says))
 }
 
 /// Copies every log there is; the name of the first copy is what people are told.

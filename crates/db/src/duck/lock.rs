@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use crate::{Error, Result};
 
-const ASK_AGAIN: u32 = 5;
-const MOMENT: Duration = Duration::from_millis(10);
+const AT_MOST: u32 = 100;
+const MOMENT: Duration = Duration::from_millis(2);
 
 /// Who holds a file, as its lock file says.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -31,7 +31,9 @@ pub struct Holder {
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.pid, &self.url) {
-            (Some(pid), Some(url)) => write!(f, "the lavra process {pid}, which serves it at {url}"),
+            (Some(pid), Some(url)) => {
+                write!(f, "the lavra process {pid}, which serves it at {url}")
+            }
             (Some(pid), None) => write!(f, "the process {pid}"),
             (None, Some(url)) => write!(f, "a lavra process that serves it at {url}"),
             (None, None) => f.write_str("another process"),
@@ -58,9 +60,9 @@ pub(super) fn canonical(path: &Path) -> Result<PathBuf> {
     if let Ok(target) = path.read_link() {
         return canonical(&parent.join(target));
     }
-    let name = path.file_name().ok_or_else(|| {
-        Error::Config(format!("{} is not the name of a file", path.display()))
-    })?;
+    let name = path
+        .file_name()
+        .ok_or_else(|| Error::Config(format!("{} is not the name of a file", path.display())))?;
     Ok(parent.canonicalize().map_err(io)?.join(name))
 }
 
@@ -77,24 +79,28 @@ pub(super) fn take(database: &Path) -> Result<Lock> {
     // It holds a token: for nobody else's eyes.
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(&path).map_err(io)?;
-    let mut tries = 0;
-    loop {
+    for tries in 0.. {
         match file.try_lock() {
             Ok(()) => break,
-            // Someone who only asks who holds it has it for a moment.
-            Err(TryLockError::WouldBlock) if tries < ASK_AGAIN => tries += 1,
+            Err(TryLockError::WouldBlock) if tries < AT_MOST && is_only_asked_for(&file) => {
+                std::thread::sleep(MOMENT);
+            }
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::Held { path: database.to_owned(), holder: read(&file) });
             }
             Err(TryLockError::Error(source)) => return Err(io(source)),
         }
-        std::thread::sleep(MOMENT);
     }
     let token = Uuid::new_v4().simple().to_string();
     let holder = Holder { pid: Some(std::process::id()), url: None, token: Some(token) };
     let mut lock = Lock { file, path, holder };
     lock.write()?;
     Ok(lock)
+}
+
+/// Those who only ask who holds it share it for a moment; a holder shares it with nobody.
+fn is_only_asked_for(file: &File) -> bool {
+    file.try_lock_shared().is_ok() && file.unlock().is_ok()
 }
 
 /// Who holds `database` now; `None` if nobody does.
@@ -116,7 +122,7 @@ pub fn holder(database: &Path) -> Result<Option<Holder>> {
 
 /// What the lock file says; read again while its holder is just writing it.
 fn read(mut file: &File) -> Holder {
-    for _ in 0..ASK_AGAIN {
+    for _ in 0..AT_MOST {
         let mut text = String::new();
         let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text));
         if let (Ok(_), Ok(holder)) = (read, serde_json::from_str(&text)) {

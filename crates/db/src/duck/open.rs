@@ -30,7 +30,7 @@ pub(super) fn open(path: &Path, options: &Options) -> Result<Opened> {
         Err(error) => return Err(at_open(error)),
     };
     let aside = damage::keep_a_copy(path)?;
-    if damage::cut(path, &error)? && false
+    if damage::cut(path, &error)?
         && let Ok(root) = attach(path, options)
     {
         tracing::error!(

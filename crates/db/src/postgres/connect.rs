@@ -31,26 +31,7 @@ pub(super) struct Dial {
 
 impl Dial {
     pub(super) fn parse(url: &SecretString) -> Result<Self> {
-        // Every certificate is verified, so the stricter modes mean the same here.
-        let text = url.expose_secret();
-        let text = text.replace("sslmode=verify-full", "sslmode=require");
-        let text = text.replace("sslmode=verify-ca", "sslmode=require");
-        let mut config: Config = text.parse().map_err(|error: tokio_postgres::Error| {
-            let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-            Error::Config(format!("the PostgreSQL URL cannot be used: {reason}"))
-        })?;
-        config.connect_timeout(CONNECT_LIMIT);
-        config.keepalives_idle(Duration::from_secs(15));
-        config.tcp_user_timeout(Duration::from_secs(20));
-        if config.get_application_name().is_none() {
-            config.application_name("lavra");
-        }
-        // Beyond this machine an unencrypted connection must be asked for by name; on it, a
-        // server's self-made certificate could not be verified.
-        if !text.contains("sslmode=") {
-            let is_local = config.get_hosts().iter().all(is_local);
-            config.ssl_mode(if is_local { SslMode::Disable } else { SslMode::Require });
-        }
+        let config = config(url.expose_secret())?;
         let host = host_text(&config);
         let tls = tls(config.get_ssl_mode() != SslMode::Disable)?;
         Ok(Self { config, tls, host })
@@ -89,6 +70,29 @@ impl Dial {
         };
         Error::Unreachable { host, reason, lasting }
     }
+}
+
+fn config(url: &str) -> Result<Config> {
+    // Every certificate is verified, so the stricter modes mean the same here.
+    let url = url.replace("sslmode=verify-full", "sslmode=require");
+    let url = url.replace("sslmode=verify-ca", "sslmode=require");
+    let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
+        let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        Error::Config(format!("the PostgreSQL URL cannot be used: {reason}"))
+    })?;
+    config.connect_timeout(CONNECT_LIMIT);
+    config.keepalives_idle(Duration::from_secs(15));
+    config.tcp_user_timeout(Duration::from_secs(20));
+    if config.get_application_name().is_none() {
+        config.application_name("lavra");
+    }
+    // Beyond this machine an unencrypted connection must be asked for by name; on it, a server's
+    // self-made certificate could not be verified.
+    if !url.contains("sslmode=") {
+        let is_local = config.get_hosts().iter().all(is_local);
+        config.ssl_mode(if is_local { SslMode::Disable } else { SslMode::Require });
+    }
+    Ok(config)
 }
 
 /// The innermost cause is what a person can act on: «Connection refused», «password
@@ -155,5 +159,41 @@ pub(super) async fn until_it_answers(pg: &Pg, patience: Duration) -> Result<()> 
         tracing::warn!(%error, retry_in = ?wait, "waiting for PostgreSQL");
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(Duration::from_secs(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ssl_mode(url: &str) -> SslMode {
+        config(url).unwrap().get_ssl_mode()
+    }
+
+    #[test]
+    fn only_this_machine_is_spoken_to_in_the_clear_unasked() {
+        for local in ["localhost", "127.0.0.1", "[::1]", "%2Frun%2Fpostgresql"] {
+            assert_eq!(ssl_mode(&format!("postgres://u@{local}/d")), SslMode::Disable, "{local}");
+        }
+        assert_eq!(ssl_mode("postgres://u@db.example/d"), SslMode::Require);
+        assert_eq!(ssl_mode("postgres://u@10.0.0.7/d"), SslMode::Require);
+        assert_eq!(ssl_mode("postgres://u@db.example/d?sslmode=disable"), SslMode::Disable);
+    }
+
+    #[test]
+    fn the_modes_that_verify_are_known() {
+        for mode in ["require", "verify-ca", "verify-full"] {
+            let url = format!("postgres://u@localhost/d?sslmode={mode}");
+            assert_eq!(ssl_mode(&url), SslMode::Require, "{mode}");
+        }
+    }
+
+    #[test]
+    fn a_url_that_cannot_be_used_is_refused_without_its_password() {
+        for bad in ["postgres://u:hunter2@h:port/d", "postgres://u:hunter2@h/d?sslmode=hunter2"] {
+            let error = config(bad).unwrap_err().to_string();
+            assert!(error.starts_with("the PostgreSQL URL cannot be used: "), "{error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
     }
 }

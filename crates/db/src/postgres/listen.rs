@@ -73,12 +73,7 @@ enum Heard {
     UntilCut,
 }
 
-async fn hear(
-    pg: &Pg,
-    channel: &str,
-    sender: &mpsc::Sender<String>,
-    live: &AtomicBool,
-) -> Heard {
+async fn hear(pg: &Pg, channel: &str, sender: &mpsc::Sender<String>, live: &AtomicBool) -> Heard {
     let subscribed = subscribe(&pg.dial, channel);
     let (client, mut messages) = match tokio::time::timeout(CONNECT_LIMIT, subscribed).await {
         Ok(Ok(connected)) => connected,

@@ -83,11 +83,9 @@ impl Pg {
         let call = Call { client: Some(self.client().await?), dial: &self.dial };
         match tokio::time::timeout(self.limit, call.run(&sql, params)).await {
             Ok(rows) => rows.map_err(|source| Error::Postgres { operation, source }),
-            Err(_) => Err(Error::Timeout {
-                operation,
-                host: self.dial.host.clone(),
-                limit: self.limit,
-            }),
+            Err(_) => {
+                Err(Error::Timeout { operation, host: self.dial.host.clone(), limit: self.limit })
+            }
         }
     }
 

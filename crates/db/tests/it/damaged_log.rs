@@ -13,9 +13,8 @@ const IN_THE_LOG: i64 = 20;
 
 async fn store(duck: &lavra_db::Duck, n: i64) {
     let body = format!("{n:01000}");
-    let insert = move |tx: &Connection| {
-        tx.execute("INSERT INTO numbers VALUES ($1, $2)", params![n, body])
-    };
+    let insert =
+        move |tx: &Connection| tx.execute("INSERT INTO numbers VALUES ($1, $2)", params![n, body]);
     duck.write("store a number", insert).await.unwrap();
 }
 

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use lavra_db::duckdb::{Connection, params};
 use lavra_db::{Duck, DuckOptions, Error, Schema};
+use uuid::Uuid;
 
 use crate::support::child::{self, role, tell};
 use crate::support::random;
@@ -29,9 +30,8 @@ async fn child() {
 fn on_a_small_disk(role: &str) {
     let disk = tempfile::tempdir().unwrap();
     let script = "mount -t tmpfs -o size=24m tmpfs \"$LAVRA_TEST_FILE\" && exec \"$@\"";
-    let is_root = std::fs::metadata("/proc/self").is_ok_and(|me| {
-        std::os::unix::fs::MetadataExt::uid(&me) == 0
-    });
+    let is_root = std::fs::metadata("/proc/self")
+        .is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
     let mut command = Command::new("unshare");
     let child = child::command(module_path!(), role, disk.path());
     command
@@ -90,7 +90,7 @@ fn open(path: &Path, min_free_mb: u64) -> Duck {
 
 async fn store(duck: &Duck, n: i64) -> lavra_db::Result<i64> {
     // Cannot be compressed to nothing.
-    let body: String = (0..200).map(|_| format!("{:x}", random(u64::MAX))).collect();
+    let body = (0..100).map(|_| Uuid::new_v4().simple().to_string()).collect::<String>();
     let insert = move |tx: &Connection| {
         tx.prepare_cached("UPDATE counters SET n = n + 1")?.execute([])?;
         tx.prepare_cached("INSERT INTO numbers VALUES ($1, $2)")?.execute(params![n, body])?;
@@ -113,7 +113,8 @@ async fn refused_before_it_is_full(disk: &Path) {
     assert!(matches!(error, Error::DiskFull { free_mb: 3..=4, .. }), "{error:?}");
     assert!(error.is_transient());
     assert_eq!(error.code(), "disk_full");
-    let read = |c: &Connection| c.query_row("SELECT n FROM counters", [], |row| row.get::<_, i64>(0));
+    let read =
+        |c: &Connection| c.query_row("SELECT n FROM counters", [], |row| row.get::<_, i64>(0));
     assert_eq!(duck.read("read on a full disk", read).await.unwrap(), 0);
     drop(filler);
     assert_eq!(store(&duck, 1).await.unwrap(), 1);

@@ -18,7 +18,8 @@ async fn with_numbers(file: &File) -> Duck {
 async fn stored(duck: &Duck) -> BTreeSet<i64> {
     let read = |connection: &Connection| {
         let mut statement = connection.prepare("SELECT n FROM numbers")?;
-        let rows: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let rows: Vec<i64> =
+            statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         Ok(rows)
     };
     let rows = duck.read("read the numbers", read).await.unwrap();
@@ -42,6 +43,8 @@ fn occupy(duck: &Duck) -> tokio::task::JoinHandle<()> {
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Good,
+    /// By DuckDB's Appender, which knows nothing of the connection's `USE`.
+    Appends,
     /// Meets a constraint, says nothing of it, and goes on.
     Swallows,
     Fails,
@@ -50,9 +53,15 @@ enum Kind {
 
 async fn submit(duck: Duck, n: i64, kind: Kind) -> Result<i64, Error> {
     let job = move |tx: &Connection| {
+        if kind == Kind::Appends {
+            let mut appender = tx.appender_to_db("numbers", "main")?;
+            appender.append_row([n])?;
+            appender.flush()?;
+            return Ok(n);
+        }
         tx.execute("INSERT INTO numbers VALUES ($1)", [n])?;
         match kind {
-            Kind::Good => {}
+            Kind::Good | Kind::Appends => {}
             Kind::Swallows => drop(tx.execute("INSERT INTO numbers VALUES (0)", [])),
             Kind::Fails => drop(tx.execute("INSERT INTO numbers VALUES (0)", [])?),
             Kind::Panics => panic!("a job that panics, as it should in this test"),
@@ -70,6 +79,7 @@ async fn acknowledged_is_stored_exactly_among_bad_neighbours() {
     let jobs: Vec<_> = (1..=300)
         .map(|n| {
             let kind = match n % 30 {
+                3 | 14 => Kind::Appends,
                 7 => Kind::Swallows,
                 13 => Kind::Fails,
                 23 => Kind::Panics,
@@ -81,13 +91,14 @@ async fn acknowledged_is_stored_exactly_among_bad_neighbours() {
     busy.await.unwrap();
     let mut acknowledged = BTreeSet::from([0]);
     for (kind, job) in jobs {
+        let is_good = matches!(kind, Kind::Good | Kind::Appends);
         match job.await.unwrap() {
             Ok(n) => {
-                assert!(kind == Kind::Good, "a bad job was acknowledged");
+                assert!(is_good, "a bad job was acknowledged");
                 acknowledged.insert(n);
             }
             Err(error) => {
-                assert!(kind != Kind::Good, "a good job was refused: {error}");
+                assert!(!is_good, "a good job was refused: {error}");
                 assert!(error.to_string().starts_with("could not store a number"), "{error}");
             }
         }

@@ -134,28 +134,21 @@ async fn commit_for_ever(duck: Duck, with_readers: bool) {
             while duck.read("read while others write", read).await.is_ok() {}
         });
     }
-    let writers: Vec<_> = (0..16)
-        .map(|_| {
-            let duck = duck.clone();
-            tokio::spawn(async move {
-                loop {
-                    let n = duck.next_sequence();
-                    let body = format!("{n:04096}");
-                    let job = move |tx: &Connection| {
-                        let step = "UPDATE counters SET n = n + 1 WHERE name = 'numbers'";
-                        tx.prepare_cached(step)?.execute([])?;
-                        let insert = "INSERT INTO numbers VALUES ($1, $2)";
-                        tx.prepare_cached(insert)?.execute(params![n, body])
-                    };
-                    duck.write("store a number", job).await.unwrap();
-                    tell(n);
-                }
-            })
-        })
-        .collect();
-    for writer in writers {
-        writer.await.unwrap();
-    }
+    futures_util::future::join_all((0..16).map(async |_| {
+        loop {
+            let n = duck.next_sequence();
+            let body = format!("{n:04096}");
+            let job = move |tx: &Connection| {
+                let step = "UPDATE counters SET n = n + 1 WHERE name = 'numbers'";
+                tx.prepare_cached(step)?.execute([])?;
+                let insert = "INSERT INTO numbers VALUES ($1, $2)";
+                tx.prepare_cached(insert)?.execute(params![n, body])
+            };
+            duck.write("store a number", job).await.unwrap();
+            tell(n);
+        }
+    }))
+    .await;
 }
 
 /// How often each number is stored, and what the counter says.

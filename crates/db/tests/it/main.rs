@@ -1,6 +1,8 @@
 //! lavra-db against the real thing: files that are killed over, a disk that is full, a server, a
 //! pooler. Run it by `cargo xtask test`.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers as well")]
+
 mod damaged_log;
 mod disk;
 mod group_commit;
@@ -10,6 +12,7 @@ mod leases;
 mod migrations;
 mod notifications;
 mod postgres;
+mod questions;
 mod secrets;
 mod sequence;
 mod server_clock;

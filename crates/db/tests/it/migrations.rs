@@ -81,8 +81,11 @@ async fn from_nothing_and_then_there_is_nothing_to_do(place: Place) {
 async fn an_older_database_gets_what_it_lacks(place: Place) {
     let database = place.open(Schema::default()).await;
     assert_eq!(migrate(&database, OLDER).await.unwrap(), IDS[..2]);
-    run(&database, "INSERT INTO kodus_workflow.things (id, name)
-                    VALUES ('00000000-0000-0000-0000-000000000001', 'kept')")
+    run(
+        &database,
+        "INSERT INTO kodus_workflow.things (id, name)
+                    VALUES ('00000000-0000-0000-0000-000000000001', 'kept')",
+    )
     .await;
     assert_eq!(migrate(&database, ALL).await.unwrap(), IDS[2..]);
     let kept = "SELECT name FROM kodus_workflow.things WHERE made IS NOT NULL";

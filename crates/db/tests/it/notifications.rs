@@ -9,7 +9,7 @@ use crate::support::place::Server;
 use crate::support::until;
 
 const CHANNEL: &str = "kodus_workflow_tasks";
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(10);
 
 async fn notify(pg: &Pg, payload: &str) {
     let params = [(&CHANNEL as _, Type::TEXT), (&payload as _, Type::TEXT)];
@@ -63,9 +63,6 @@ async fn behind_a_pooler_a_listener_knows_that_it_hears_nothing() {
     let heard = tokio::time::timeout(Duration::from_secs(3), listener.next()).await;
     assert!(heard.is_err(), "heard {heard:?}");
     assert!(!listener.is_live());
-    let still = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
-                 AND query LIKE 'LISTEN%'";
-    assert!(pg.query("ask", still, &[]).await.unwrap().is_empty(), "it still listens");
 }
 
 #[tokio::test]

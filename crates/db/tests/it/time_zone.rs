@@ -28,9 +28,8 @@ async fn child() {
         // `make_timestamp` and a parameter compared, as the stores do.
         let sql = "SELECT count(*) FROM times WHERE noted <= make_timestamp($1) AND
                    epoch_us(noted) >= $1";
-        let same = move |c: &Connection| {
-            c.query_row(sql, [micros(now)], |row| row.get::<_, i64>(0))
-        };
+        let same =
+            move |c: &Connection| c.query_row(sql, [micros(now)], |row| row.get::<_, i64>(0));
         assert_eq!(duck.read("compare times", same).await.unwrap(), 1);
         let difference = Timestamp::now().duration_since(now).abs();
         assert!(difference.as_secs() < 5, "the clock is off by {difference:?}");

@@ -13,7 +13,7 @@ pub(super) enum Fate {
     Open,
     /// Has the key or the hash of an earlier row, and becomes what that one becomes.
     Like(usize),
-    /// Its key belongs to this task, which is gone: the task of its hash, if there is one.
+    /// Its key belongs to this task, which is not there: the task of its hash, if there is one.
     Gone(TaskId),
     Known(Made),
 }
@@ -47,9 +47,12 @@ fn by_key(
 ) -> Option<Fate> {
     let key = row.key.as_ref()?;
     let (fingerprint, fate) = if let Some(known) = known.get(&key.key) {
-        let fate = match known.is_there {
-            true => Fate::Known(Made::Existing(known.task)),
-            false => Fate::Gone(known.task),
+        let fate = if known.is_there {
+            Fate::Known(Made::Existing(known.task))
+        } else if known.task == row.id {
+            Fate::Open
+        } else {
+            Fate::Gone(known.task)
         };
         (&known.fingerprint, fate)
     } else {

@@ -1,6 +1,8 @@
 //! The claim is the delivery: one statement locks the best waiting tasks, marks them, writes
 //! their events and returns them with their inputs. The two partial indexes hold only what
-//! waits, so the cost does not grow with the table or the backlog.
+//! waits, so the cost does not grow with the table or the backlog. Of tasks that became due the
+//! index knows only the time: the order of priorities holds among the thousand that are due for
+//! longest, which is all of them but after an outage.
 
 use lavra_db::tokio_postgres::types::Type;
 use serde_json::value::RawValue;
@@ -25,8 +27,11 @@ WITH ready AS (
     FROM unnest($1::text[]) AS kind(name)
     CROSS JOIN LATERAL (
         SELECT id, priority FROM kodus_workflow.tasks
-        WHERE type = kind.name AND status = 'PENDING' AND run_at <= now()
-        ORDER BY run_at LIMIT $2 FOR UPDATE SKIP LOCKED
+        WHERE status = 'PENDING' AND run_at <= now() AND id = ANY (ARRAY(
+            SELECT id FROM kodus_workflow.tasks
+            WHERE type = kind.name AND status = 'PENDING' AND run_at <= now()
+            ORDER BY run_at LIMIT $2 + 1000))
+        ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED
     ) t
 ), pick AS MATERIALIZED (
     SELECT id, row_number() OVER (ORDER BY priority DESC, id) AS place

@@ -17,24 +17,39 @@ use crate::store::{Made, NewRow};
 const CREATORS_LEASE: f64 = 10.0;
 const TRIES: usize = 5;
 
-const INSERT: &str = "
+const INPUT: &str = "
 WITH input AS (
     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::int2[], $5::text[], $6::text[],
                          $7::text[], $8::int4[], $9::float8[], $10::text[], $11::text[], $12::text[])
+        WITH ORDINALITY
         AS i(id, event, type, priority, metadata, payload, input_hash, max_retries, delay, detail,
-             key, fingerprint)
-), key AS (
+             key, fingerprint, place)
+)";
+
+const KEYS: &str = ", key AS (
     INSERT INTO kodus_workflow.task_keys (key, fingerprint, task_id)
-    SELECT key, fingerprint, id FROM input WHERE key IS NOT NULL
+    SELECT key, fingerprint, id FROM input WHERE key IS NOT NULL ORDER BY key, place
     ON CONFLICT DO NOTHING
     RETURNING task_id
-), task AS (
+), mine AS (
+    SELECT task_id FROM key
+    UNION ALL
+    SELECT k.task_id FROM input i
+    JOIN kodus_workflow.task_keys k ON k.key = i.key AND k.task_id = i.id
+)";
+
+const TASKS: &str = ", task AS (
     INSERT INTO kodus_workflow.tasks
         (id, type, status, state, priority, metadata, input_hash, max_retries, run_at)
     SELECT id, type, 'PENDING', 'Queued', priority, metadata::jsonb, input_hash, max_retries,
            now() + make_interval(secs => delay)
-    FROM input
-    WHERE key IS NULL OR id IN (SELECT task_id FROM key)
+    FROM input";
+
+const WITH_THEIR_KEYS: &str = "
+    LEFT JOIN mine ON mine.task_id = input.id WHERE key IS NULL OR mine.task_id IS NOT NULL";
+
+const BELONGINGS: &str = "
+    ORDER BY type, input_hash, place
     ON CONFLICT (type, input_hash) WHERE input_hash IS NOT NULL DO NOTHING
     RETURNING id
 ), payload AS (
@@ -45,22 +60,52 @@ WITH input AS (
         (id, task_id, status, state, detail, actor, version)
     SELECT input.event, input.id, 'PENDING', 'Queued', input.detail::jsonb, 'API', 0
     FROM input JOIN task USING (id)
-), outbox AS (
+)";
+
+const OUTBOX: &str = ", outbox AS (
     INSERT INTO kodus_workflow.task_outbox (id, task_id, type, next_at)
-    SELECT input.event, input.id, input.type, now() + make_interval(secs => $14)
-    FROM input JOIN task USING (id)
-    WHERE $13 AND input.delay IS NULL
-)
+    SELECT input.event, input.id, input.type, now() + make_interval(secs => $13)
+    FROM input JOIN task USING (id) WHERE input.delay IS NULL
+)";
+
+const ANSWER: &str = "
 SELECT id FROM task";
 
+/// The statement with the parts that these rows need: each costs planning time.
+///
+/// Keys before tasks, each in the order of what is unique: creators that want the same ones wait
+/// for each other, and never in a circle.
+fn statement(input: &[&NewRow], announce: bool) -> String {
+    let with_keys = input.iter().any(|row| row.key.is_some());
+    let parts = [
+        (INPUT, true),
+        (KEYS, with_keys),
+        (TASKS, true),
+        (WITH_THEIR_KEYS, with_keys),
+        (BELONGINGS, true),
+        (OUTBOX, announce),
+        (ANSWER, true),
+    ];
+    parts.into_iter().filter_map(|(part, is_needed)| is_needed.then_some(part)).collect()
+}
+
+/// A key whose task is not there (it lost against an input hash, or is gone) goes over to the
+/// task of the hash.
 const EXISTING: &str = "
-SELECT i.id, t.id, NULL::text
-FROM unnest($1::uuid[], $2::text[], $3::text[]) AS i(id, type, input_hash)
-JOIN kodus_workflow.tasks t ON t.type = i.type AND t.input_hash = i.input_hash
-UNION ALL
-SELECT i.id, k.task_id, k.fingerprint
-FROM unnest($1::uuid[], $4::text[]) AS i(id, key)
-JOIN kodus_workflow.task_keys k ON k.key = i.key";
+WITH found AS MATERIALIZED (
+    SELECT i.id, i.key, i.fingerprint = k.fingerprint AS is_same, k.task_id AS of_key,
+           EXISTS (SELECT 1 FROM kodus_workflow.tasks WHERE id = k.task_id) AS is_there,
+           t.id AS of_hash
+    FROM unnest($1::uuid[], $2::text[], $3::bpchar[], $4::text[], $5::bpchar[])
+        AS i(id, type, input_hash, key, fingerprint)
+    LEFT JOIN kodus_workflow.tasks t ON t.type = i.type AND t.input_hash = i.input_hash
+    LEFT JOIN kodus_workflow.task_keys k ON k.key = i.key
+), moved AS (
+    UPDATE kodus_workflow.task_keys k SET task_id = found.of_hash FROM found
+    WHERE k.key = found.key AND k.task_id = found.of_key AND found.is_same
+      AND NOT found.is_there AND found.of_hash IS NOT NULL
+)
+SELECT id, is_same, of_key, is_there, of_hash FROM found";
 
 impl Postgres {
     pub(super) async fn insert(&self, input: Vec<NewRow>, announce: bool) -> Result<Vec<Made>> {
@@ -110,10 +155,10 @@ impl Postgres {
             (&details as _, Type::TEXT_ARRAY),
             (&keys as _, Type::TEXT_ARRAY),
             (&prints as _, Type::TEXT_ARRAY),
-            (&announce as _, Type::BOOL),
             (&CREATORS_LEASE as _, Type::FLOAT8),
         ];
-        let answer = self.pg.query(operation, INSERT, &params).await?;
+        let sql = statement(input, announce);
+        let answer = self.pg.query(operation, &sql, &params).await?;
         rows(operation, &answer, |row| Ok(TaskId(row.try_get(0)?)))
     }
 
@@ -124,31 +169,52 @@ impl Postgres {
         let hashes: Vec<Option<&str>> = input.iter().map(|row| row.input_hash.as_deref()).collect();
         let keys: Vec<Option<&str>> =
             input.iter().map(|row| row.key.as_ref().map(|key| key.key.as_str())).collect();
+        let prints: Vec<Option<&str>> =
+            input.iter().map(|row| row.key.as_ref().map(|key| key.fingerprint.as_str())).collect();
         let params = [
             (&ids as _, Type::UUID_ARRAY),
             (&kinds as _, Type::TEXT_ARRAY),
-            (&hashes as _, Type::TEXT_ARRAY),
+            (&hashes as _, Type::BPCHAR_ARRAY),
             (&keys as _, Type::TEXT_ARRAY),
+            (&prints as _, Type::BPCHAR_ARRAY),
         ];
         let answer = self.pg.query(operation, EXISTING, &params).await?;
         let found = rows(operation, &answer, |row| {
-            let print: Option<String> = row.try_get(2)?;
-            Ok((TaskId(row.try_get(0)?), TaskId(row.try_get(1)?), print))
-        })?;
-        let mut made = HashMap::new();
-        for (asked, task, print) in found {
-            let key = input.iter().find(|row| row.id == asked).and_then(|row| row.key.as_ref());
-            // A key of ours whose task lost against an input hash points at a task that was
-            // never made: the hash's task counts then.
-            let outcome = match (print, key) {
-                (Some(print), Some(key)) if print != key.fingerprint => {
-                    Made::KeyReused(key.key.clone())
-                }
-                (Some(_), _) if task == asked => continue,
-                (Some(_) | None, _) => Made::Existing(task),
+            let (of_key, of_hash): (Option<Uuid>, Option<Uuid>) = (row.try_get(2)?, row.try_get(4)?);
+            let found = Found {
+                is_same: row.try_get(1)?,
+                of_key: of_key.map(TaskId),
+                is_there: row.try_get(3)?,
+                of_hash: of_hash.map(TaskId),
             };
-            made.entry(asked).or_insert(outcome);
-        }
-        Ok(made)
+            Ok((TaskId(row.try_get(0)?), found))
+        })?;
+        let found: HashMap<TaskId, Found> = found.into_iter().collect();
+        let made = input.iter().filter_map(|row| Some((row.id, made(row, &found)?)));
+        Ok(made.collect())
     }
+}
+
+/// What a row that was not made has met.
+struct Found {
+    /// Whether its key came with the same request.
+    is_same: Option<bool>,
+    of_key: Option<TaskId>,
+    is_there: bool,
+    of_hash: Option<TaskId>,
+}
+
+/// `None` where nothing stands in its way any more.
+fn made(row: &NewRow, all: &HashMap<TaskId, Found>) -> Option<Made> {
+    let found = all.get(&row.id)?;
+    if let (Some(false), Some(key)) = (found.is_same, &row.key) {
+        return Some(Made::KeyReused(key.key.clone()));
+    }
+    let by_key = found.of_key.filter(|_| found.is_there);
+    by_key
+        .or(found.of_hash)
+        // The key is that of another row of this call, which met the task of its hash.
+        .or_else(|| all.get(&found.of_key?).and_then(|first| first.of_hash))
+        .or_else(|| found.of_key.filter(|task| *task != row.id))
+        .map(Made::Existing)
 }

@@ -100,7 +100,7 @@ impl Postgres {
 
     pub(super) async fn known(&self) -> Result<Vec<String>> {
         let operation = "read the task types";
-        let sql = "SELECT name FROM kodus_workflow.task_types ORDER BY name";
+        let sql = "SELECT name FROM kodus_workflow.task_types ORDER BY name COLLATE \"C\"";
         let answer = self.pg.query(operation, sql, &[]).await?;
         rows(operation, &answer, |row| row.try_get(0))
     }

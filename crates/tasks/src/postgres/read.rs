@@ -168,7 +168,8 @@ impl Postgres {
     pub(super) async fn backlog(&self) -> Result<Vec<Waiting>> {
         let operation = "count waiting tasks";
         let sql = "SELECT type, count(*), min(created_at) FROM kodus_workflow.tasks
-                   WHERE status = 'PENDING' AND run_at IS NULL GROUP BY type";
+                   WHERE status = 'PENDING' AND (run_at IS NULL OR run_at <= now())
+                   GROUP BY type ORDER BY type COLLATE \"C\"";
         let answer = self.pg.query(operation, sql, &[]).await?;
         rows(operation, &answer, |row| {
             Ok(Waiting { kind: row.try_get(0)?, ready: row.try_get(1)?, oldest: row.try_get(2)? })

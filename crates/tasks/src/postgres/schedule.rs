@@ -28,7 +28,7 @@ impl Postgres {
     pub(super) async fn all_schedules(&self) -> Result<Vec<Schedule>> {
         let operation = "read the schedules";
         let sql = "SELECT name, type, cron, payload, enabled, next_at, last_task
-                   FROM kodus_workflow.task_schedules ORDER BY name";
+                   FROM kodus_workflow.task_schedules ORDER BY name COLLATE \"C\"";
         let answer = self.pg.query(operation, sql, &[]).await?;
         rows(operation, &answer, |row| {
             let last: Option<Uuid> = row.try_get(6)?;

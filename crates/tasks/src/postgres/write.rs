@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::model::Status;
 use crate::store::{Write, Written};
 
-const WRITE: &str = "
+const CHANGE: &str = "
 WITH input AS (
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::int8[], $4::int4[], $5::text[], $6::text[],
                          $7::int2[], $8::text[], $9::int4[], $10::float8[], $11::float8[],
@@ -45,27 +45,56 @@ WITH input AS (
                 $23::int4[])
         AS e(id, task_id, status, state, detail, actor, back)
     JOIN changed c ON c.id = e.task_id
-), result AS (
+)";
+
+// What only some batches need: each part costs planning time in every statement it stands in.
+
+const RESULT: &str = ", result AS (
     INSERT INTO kodus_workflow.task_results (task_id, payload)
     SELECT i.id, i.result FROM input i JOIN changed USING (id) WHERE i.result IS NOT NULL
     ON CONFLICT (task_id) DO UPDATE SET payload = excluded.payload, created_at = now()
-), buried AS (
+)";
+
+const BURIED: &str = ", buried AS (
     INSERT INTO kodus_workflow.task_dead_letters (id, task_id, type, reason)
     SELECT i.row_id, i.id, c.type, coalesce(i.error, i.state)
     FROM input i JOIN changed c USING (id) WHERE i.status = 'FAILED'
-), raised AS (
+)";
+
+const RAISED: &str = ", raised AS (
     DELETE FROM kodus_workflow.task_dead_letters d USING input i JOIN changed USING (id)
     WHERE d.task_id = i.id AND i.old_status = 'FAILED' AND i.status = 'PENDING'
-), outbox AS (
+)";
+
+const OUTBOX: &str = ", outbox AS (
     INSERT INTO kodus_workflow.task_outbox (id, task_id, type)
     SELECT i.row_id, i.id, c.type FROM input i JOIN changed c USING (id) WHERE i.announce
-)
+)";
+
+const ANSWER: &str = "
 SELECT id, version FROM changed";
+
+/// The statement with the parts that these writes need.
+fn statement(writes: &[Write], announce: &[bool]) -> String {
+    let to = |status| writes.iter().any(|write| write.next.status == status);
+    let parts = [
+        (RESULT, writes.iter().any(|write| write.result.is_some())),
+        (BURIED, to(Status::Failed)),
+        (RAISED, to(Status::Pending)),
+        (OUTBOX, announce.contains(&true)),
+    ];
+    let needed = parts.into_iter().filter_map(|(part, is_needed)| is_needed.then_some(part));
+    [CHANGE].into_iter().chain(needed).chain([ANSWER]).collect()
+}
 
 impl Postgres {
     pub(super) async fn change(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
         let operation = "write tasks";
-        let input = Input::of(&writes);
+        // Rows are locked in the order in which they are told: those who write the same ones
+        // wait for each other, and never in a circle.
+        let mut in_order: Vec<&Write> = writes.iter().collect();
+        in_order.sort_by_key(|write| write.id);
+        let input = Input::of(&in_order);
         let events = Events::of(&writes, || self.pg.clock().new_id());
         let row_ids: Vec<Uuid> = writes.iter().map(|_| self.pg.clock().new_id()).collect();
         let params = [
@@ -93,7 +122,8 @@ impl Postgres {
             (&events.actors as _, Type::TEXT_ARRAY),
             (&events.back as _, Type::INT4_ARRAY),
         ];
-        let answer = self.pg.query(operation, WRITE, &params).await?;
+        let sql = statement(&writes, &input.announce);
+        let answer = self.pg.query(operation, &sql, &params).await?;
         let applied = rows(operation, &answer, |row| {
             let id: Uuid = row.try_get(0)?;
             let version: i32 = row.try_get(1)?;
@@ -128,8 +158,8 @@ struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    fn of(writes: &'a [Write]) -> Self {
-        let each = || writes.iter();
+    fn of(writes: &[&'a Write]) -> Self {
+        let each = || writes.iter().copied();
         Self {
             ids: each().map(|w| w.id.0).collect(),
             old: each().map(|w| w.guard.status.as_str()).collect(),

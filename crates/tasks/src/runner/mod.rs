@@ -64,7 +64,7 @@ impl Default for Config {
             poll: Duration::from_secs(1),
             poll_blind: Duration::from_millis(40),
             grace: Duration::from_secs(10),
-            batch: 500,
+            batch: 1000,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// Claim ahead what is finished in this time at the present rate.
-const AHEAD: Duration = Duration::from_millis(50);
+const AHEAD: Duration = Duration::from_millis(200);
 const MEASURE_EVERY: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]

@@ -23,7 +23,7 @@ use crate::model::{Status, TaskId};
 use crate::service::Tasks;
 use crate::store::{Guard, Write, Written};
 
-const WRITERS: usize = 4;
+const WRITERS: usize = 2;
 const BATCH: usize = 1000;
 /// How many ends may wait to be written before attempts are held up.
 const WAITING: usize = 4000;

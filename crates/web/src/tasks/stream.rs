@@ -15,7 +15,6 @@ use lavra_tasks::{Error, Result, Tasks};
 use serde::Deserialize;
 use tokio::time::Instant;
 use utoipa::IntoParams;
-use uuid::Uuid;
 
 use crate::events::{Source, respond};
 use crate::headers::last_version;

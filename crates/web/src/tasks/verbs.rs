@@ -5,7 +5,6 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use lavra_tasks::Tasks;
 use lavra_tasks::model::TaskId;
-use uuid::Uuid;
 
 use super::tagged;
 use crate::headers::if_match;

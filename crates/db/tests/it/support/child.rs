@@ -19,29 +19,19 @@ pub(crate) fn role() -> Option<(String, PathBuf)> {
 /// Tells the parent; the line is out when this returns.
 pub(crate) fn tell(line: impl std::fmt::Display) {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "\n{MARK}{line}")
-        .and_then(|()| out.flush())
-        .unwrap();
+    writeln!(out, "\n{MARK}{line}").and_then(|()| out.flush()).unwrap();
 }
 
 /// The command that runs `{module}::child` in `role`.
 pub(crate) fn command(module: &str, role: &str, file: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(arguments(module))
-        .env(ROLE, role)
-        .env(FILE, file);
+    command.args(arguments(module)).env(ROLE, role).env(FILE, file);
     command
 }
 
 pub(crate) fn arguments(module: &str) -> [String; 4] {
     let test = module.split_once("::").map_or(module, |(_crate, module)| module);
-    [
-        "--exact".into(),
-        format!("{test}::child"),
-        "--nocapture".into(),
-        "--test-threads=1".into(),
-    ]
+    ["--exact".into(), format!("{test}::child"), "--nocapture".into(), "--test-threads=1".into()]
 }
 
 /// Runs it to its end and returns what it told.

@@ -7,13 +7,14 @@ use lavra_tasks::store::{Made, NewRow};
 use serde_json::json;
 
 use crate::support::shorthand::{hash, key};
-use crate::support::{World, on_each_engine};
+use crate::support::{World, at_once, on_each_engine};
 
 on_each_engine!(
     a_new_task_has_its_row_input_and_event,
     an_announced_task_has_an_outbox_row_that_is_its_creators_for_a_while,
     a_delayed_task_is_not_announced,
     nothing_of_a_call_is_made_when_one_row_is_wrong,
+    a_wrong_neighbour_costs_the_others_nothing,
     tasks_without_a_hash_are_never_the_same,
     nothing_to_make_is_no_error,
     a_thousand_tasks_are_made_in_one_call,
@@ -87,6 +88,29 @@ async fn nothing_of_a_call_is_made_when_one_row_is_wrong(world: World) {
         assert_eq!(left, 0, "something is left in {table}");
     }
     assert_eq!(world.create(vec![good], true).await.unwrap(), [Made::New]);
+}
+
+async fn a_wrong_neighbour_costs_the_others_nothing(world: World) {
+    let rows: Vec<NewRow> = (0..20)
+        .map(|n| NewRow {
+            metadata: if n % 4 == 3 { "{".into() } else { "{}".into() },
+            key: key(&format!("k{n}"), n),
+            ..world.row("a")
+        })
+        .collect();
+    let made = at_once(20, |place| {
+        let (store, row) = (world.store.clone(), rows[place].clone());
+        async move { store.create(vec![row], true).await }
+    })
+    .await;
+    for (n, (made, row)) in made.iter().zip(&rows).enumerate() {
+        assert_eq!(made.is_ok(), n % 4 != 3, "creator {n}: {made:?}");
+        assert_eq!(world.history(row.id).await.len(), usize::from(made.is_ok()));
+    }
+    for table in ["tasks", "task_inputs", "task_events", "task_keys", "task_outbox"] {
+        let rows = world.count(&format!("SELECT count(*) FROM kodus_workflow.{table}")).await;
+        assert_eq!(rows, 15, "{table}");
+    }
 }
 
 async fn tasks_without_a_hash_are_never_the_same(world: World) {

@@ -66,6 +66,7 @@ async fn look(world: &World) {
     assert!(world.input(done).await.unwrap().is_some());
     assert!(world.result(done).await.unwrap().is_some());
     assert_eq!(world.newest_events(done, 10).await.unwrap().len(), 4);
+    assert_eq!(world.stream().await.len(), 12);
     let end = world.stream_end().await.unwrap();
     assert_eq!(world.stream_since(end, 10).await.unwrap(), []);
     assert!(world.waiting().await.unwrap().is_empty());

@@ -6,11 +6,13 @@ on_each_engine!(a_restart_goes_on_above_everything_given_out);
 
 async fn a_restart_goes_on_above_everything_given_out(world: World) {
     let before = world.running().await;
+    world.stream().await;
     let end = world.stream_end().await.unwrap();
     let world = world.reopened().await;
     assert_eq!(world.read(before.id).await.token, before.token);
     let after = world.running().await;
     assert!(after.token > before.token);
+    world.stream().await;
     let events = world.stream_since(end, 10).await.unwrap();
     assert_eq!(events.len(), 2);
     assert!(events.iter().all(|event| event.task_id == after.id));

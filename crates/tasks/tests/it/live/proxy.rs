@@ -74,8 +74,12 @@ impl Proxy {
                     }
                     _ => return,
                 },
-                _ = down.wait_for(|is_down| *is_down) => return,
+                () = cut(&mut down) => return,
             }
         }
     }
+}
+
+async fn cut(down: &mut watch::Receiver<bool>) {
+    let _proxy_gone = down.wait_for(|is_down| *is_down).await;
 }

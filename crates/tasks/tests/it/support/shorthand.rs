@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use lavra_tasks::machine::{Happening, Snapshot, next};
 use lavra_tasks::model::{Claimed, Event, EventId, ProcessId, Task, TaskId};
-use lavra_tasks::store::{Claim, Guard, Key, Made, NewRow, Process, Write, Written};
+use lavra_tasks::store::{Claim, Cursor, Guard, Key, Made, NewRow, Process, Write, Written};
 use serde_json::json;
+use uuid::Uuid;
 
 use super::World;
 
@@ -121,5 +122,20 @@ impl World {
     /// All events of a task in order.
     pub(crate) async fn history(&self, id: TaskId) -> Vec<Event> {
         self.events_since(id, -1, 10_000).await.unwrap()
+    }
+
+    /// The whole stream, as soon as it shows everything: on a server, any transaction that is
+    /// under way anywhere holds it back.
+    pub(crate) async fn stream(&self) -> Vec<Event> {
+        let start = Cursor { transaction: 0, event: EventId(Uuid::nil()) };
+        let stored = self.count("SELECT count(*) FROM kodus_workflow.task_events").await;
+        for _ in 0..1000 {
+            let all = self.stream_since(start, 10_000).await.unwrap();
+            if all.len() as i64 == stored {
+                return all;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("the stream does not show all of {stored} events");
     }
 }

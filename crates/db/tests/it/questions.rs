@@ -1,0 +1,57 @@
+//! Questions in SQL: answered as columns and rows, and able to change nothing.
+
+use lavra_db::{Database, Secrets};
+use serde_json::json;
+
+use crate::support::place::{Place, on_each_engine};
+
+on_each_engine!(
+    columns_and_rows_come_in_order,
+    more_rows_than_asked_for_are_cut_and_said_so,
+    what_is_not_one_select_is_refused,
+);
+
+async fn columns_and_rows_come_in_order(place: Place) {
+    let database = place.ground().await;
+    let sql = "SELECT 2 AS zeta, 'text' AS alpha, NULL AS middle UNION ALL
+               SELECT 1, 'more', NULL ORDER BY zeta; ";
+    let answer = database.ask(sql, 10).await.unwrap();
+    assert_eq!(answer.columns, ["zeta", "alpha", "middle"]);
+    let expected = [[json!(1), json!("more"), json!(null)], [json!(2), json!("text"), json!(null)]];
+    assert_eq!(answer.rows, expected);
+    assert!(!answer.truncated);
+}
+
+async fn more_rows_than_asked_for_are_cut_and_said_so(place: Place) {
+    let database = place.ground().await;
+    let sql = "SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3";
+    let answer = database.ask(sql, 2).await.unwrap();
+    assert_eq!((answer.rows.len(), answer.truncated), (2, true));
+    let answer = database.ask(sql, 3).await.unwrap();
+    assert_eq!((answer.rows.len(), answer.truncated), (3, false));
+}
+
+async fn is_there(database: &Database) -> bool {
+    let keyring = lavra_db::Keyring::parse(&lavra_db::Keyring::generate().into()).unwrap();
+    Secrets::new(database.clone(), keyring).list().await.is_ok()
+}
+
+async fn what_is_not_one_select_is_refused(place: Place) {
+    let database = place.ground().await;
+    for sql in [
+        "",
+        " ; ",
+        "DROP TABLE lavra.secrets",
+        "SELECT 1; DROP TABLE lavra.secrets",
+        "SELECT 1) AS answer; DROP TABLE lavra.secrets; --",
+        "SELECT 1) AS answer; COMMIT; DROP TABLE lavra.secrets; --",
+        "DELETE FROM lavra.secrets RETURNING name",
+        "CREATE TABLE lavra.more AS SELECT 1",
+        "COMMIT",
+    ] {
+        let answer = database.ask(sql, 10).await;
+        assert!(answer.is_err(), "{sql:?} was answered: {answer:?}");
+    }
+    assert!(is_there(&database).await, "the table is gone");
+    assert!(database.ask("SELECT 1 AS n", 1).await.is_ok(), "nothing works any more");
+}

@@ -1,0 +1,110 @@
+//! What is measured, for Prometheus.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, Method, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use lavra_tasks::Tasks;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::Site;
+use crate::verbs::documented;
+
+const SECONDS: [f64; 13] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
+const PATIENCE: Duration = Duration::from_secs(2);
+const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+pub(crate) fn routes() -> OpenApiRouter<Site> {
+    OpenApiRouter::default().routes(routes!(scrape))
+}
+
+/// The recorder of this process, installed at the first call.
+pub(crate) fn recorder() -> &'static PrometheusHandle {
+    static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
+    RECORDER.get_or_init(|| {
+        let builder = PrometheusBuilder::new();
+        let seconds = Matcher::Suffix("_seconds".into());
+        // Only an empty list of buckets is refused.
+        let builder = builder.set_buckets_for_metric(seconds, &SECONDS).unwrap_or_default();
+        let recorder = builder.build_recorder();
+        let handle = recorder.handle();
+        if metrics::set_global_recorder(recorder).is_err() {
+            tracing::warn!("another recorder is installed: /metrics shows nothing");
+        }
+        describe();
+        handle
+    })
+}
+
+fn describe() {
+    metrics::describe_counter!("lavra_http_requests_total", "Requests answered");
+    metrics::describe_histogram!("lavra_http_request_seconds", "Until the answer began");
+    metrics::describe_gauge!("lavra_tasks_waiting", "Tasks that may be claimed now");
+    metrics::describe_gauge!("lavra_outbox_rows", "Messages that wait for the broker");
+    metrics::describe_gauge!("lavra_database_up", "Whether the database answered the scrape");
+}
+
+/// Counts a request by the route it matched, as documented, and its status.
+pub(crate) async fn count(request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let route = path.map_or_else(|| "none".to_owned(), |path| documented(path).into_owned());
+    let method = known(request.method());
+    let start = Instant::now();
+    let response = next.run(request).await;
+    let (status, elapsed) = (response.status().as_u16(), start.elapsed());
+    tracing::debug!(method, route, status, ?elapsed, "answered");
+    let labels =
+        [("method", method.to_owned()), ("route", route), ("status", status.to_string())];
+    metrics::counter!("lavra_http_requests_total", &labels).increment(1);
+    metrics::histogram!("lavra_http_request_seconds", &labels[..2]).record(elapsed.as_secs_f64());
+    response
+}
+
+/// A caller can invent methods; the labels must not grow with them.
+fn known(method: &Method) -> &'static str {
+    let all = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE];
+    match all.iter().position(|known| known == method) {
+        Some(0) => "GET",
+        Some(1) => "HEAD",
+        Some(2) => "POST",
+        Some(3) => "PUT",
+        Some(4) => "DELETE",
+        Some(_) | None => "other",
+    }
+}
+
+/// Metrics for Prometheus
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "operations",
+    operation_id = "metrics",
+    responses((status = 200, description = "In the text format", content_type = "text/plain", body = String)),
+)]
+pub(crate) async fn scrape(State(tasks): State<Tasks>) -> ([(HeaderName, &'static str); 1], String) {
+    let recorder = recorder();
+    let asked = tokio::time::timeout(PATIENCE, look(&tasks)).await;
+    let up = matches!(asked, Ok(Ok(())));
+    metrics::gauge!("lavra_database_up").set(f64::from(u8::from(up)));
+    recorder.run_upkeep();
+    ([(header::CONTENT_TYPE, MEDIA_TYPE)], recorder.render())
+}
+
+/// The gauges that are a question to the database.
+async fn look(tasks: &Tasks) -> lavra_tasks::Result<()> {
+    let waiting = tasks.store().waiting().await?;
+    for kind in tasks.store().declared().await? {
+        let backlog = waiting.iter().find(|waiting| waiting.kind == kind);
+        let ready = backlog.map_or(0, |waiting| waiting.ready);
+        metrics::gauge!("lavra_tasks_waiting", "type" => kind).set(ready as f64);
+    }
+    let outbox = tasks.store().outbox_depth().await?;
+    metrics::gauge!("lavra_outbox_rows").set(outbox as f64);
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! The interface, described by the code that serves it.
+
+use std::sync::Arc;
+
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr};
+use utoipa::{OpenApi as _, ToResponse};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::Site;
+use crate::problem::Document;
+
+/// Any refusal.
+#[derive(ToResponse)]
+#[response(
+    description = "What went wrong, with a stable code",
+    content_type = "application/problem+json"
+)]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) struct Refused(Document);
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Lavra",
+        description = "Durable tasks: submit, watch, cancel, retry, and work on them.\n\nErrors are `application/problem+json` with a stable `code`; `/docs/errors` explains each."
+    ),
+    tags(
+        (name = "tasks", description = "What is to be done, and what became of it"),
+        (name = "events", description = "What happens, as it happens"),
+        (name = "workers", description = "For workers in any language"),
+        (name = "dead letters", description = "What failed for good"),
+        (name = "schedules", description = "Tasks made by the clock"),
+        (name = "operations", description = "For those who keep it running"),
+    ),
+    components(schemas(Document), responses(Refused)),
+    paths(document),
+)]
+struct Api;
+
+pub(crate) fn empty() -> OpenApi {
+    let mut api = Api::openapi();
+    api.info.contact = None;
+    api
+}
+
+/// This document
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    tag = "operations",
+    operation_id = "openapi",
+    responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = Object)),
+)]
+#[expect(dead_code, reason = "only its description is used")]
+fn document() {}
+
+/// Serves the description of everything that `router` has.
+pub(crate) fn described(mut router: OpenApiRouter<Site>) -> axum::Router<Site> {
+    for item in router.get_openapi_mut().paths.paths.values_mut() {
+        every_operation_can_fail(item);
+    }
+    let (router, api) = router.split_for_parts();
+    let text: Arc<str> = api.to_pretty_json().unwrap_or_default().into();
+    let serve = move || {
+        let text = text.to_string();
+        async move { ([(header::CONTENT_TYPE, "application/json")], text).into_response() }
+    };
+    router.route("/openapi.json", get(serve))
+}
+
+fn every_operation_can_fail(item: &mut PathItem) {
+    let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+    for operation in operations.into_iter().flatten() {
+        let refused = RefOr::Ref(Ref::from_response_name("Refused"));
+        operation.responses.responses.entry("default".into()).or_insert(refused);
+    }
+}

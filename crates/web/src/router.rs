@@ -1,0 +1,60 @@
+//! All routes, and what every request passes on its way to them.
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::{App, Site};
+use crate::problem::{Code, Problem};
+use crate::verbs::Split;
+use crate::{
+    dead_letters, deadline, docs, events, guard, health, metrics, openapi, schedules, secure, tasks,
+    types, workers,
+};
+
+/// The interface as a service: behind a socket by [`serve`](crate::serve()), or called in process.
+pub fn router(app: App) -> Router {
+    metrics::recorder();
+    let site = Site::new(app);
+    let routes = OpenApiRouter::with_openapi(openapi::empty())
+        .merge(tasks::routes())
+        .merge(events::routes())
+        .merge(workers::routes())
+        .merge(dead_letters::routes())
+        .merge(schedules::routes())
+        .merge(types::routes())
+        .merge(health::routes())
+        .merge(metrics::routes())
+        .merge(docs::routes());
+    // The layers from the inside out.
+    let routes = openapi::described(routes)
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(not_that_way)
+        .layer(from_fn(deadline::keep))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(site.clone(), guard::check))
+        .layer(from_fn(secure::headers))
+        .layer(from_fn(metrics::count))
+        .with_state(site);
+    Router::new().fallback_service(Split(routes))
+}
+
+async fn nothing_here(request: Request) -> Problem {
+    let (method, path) = (request.method(), request.uri().path());
+    Problem::new(Code::NoSuchRoute, format!("there is no {method} {path}"))
+}
+
+async fn not_that_way(request: Request) -> Problem {
+    let path = crate::verbs::documented(request.uri().path()).into_owned();
+    Problem::new(Code::MethodNotAllowed, format!("{path} has no method {}", request.method()))
+}
+
+fn panicked(reason: Box<dyn std::any::Any + Send>) -> Response {
+    let text = reason.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| reason.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+    tracing::error!(reason = text, "a request panicked");
+    Problem::new(Code::InternalError, "something is wrong in lavra; the log has more").into_response()
+}

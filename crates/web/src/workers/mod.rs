@@ -1,0 +1,56 @@
+//! Workers in other languages: they claim tasks, say that they live, and report.
+//!
+//! ```text
+//! POST /tasks:claim ─► work ─► POST /tasks/{id}:progress … ─► :complete | :fail | :release
+//!        ▲               │
+//!        └── POST /workers/{id}:heartbeat every 3 s, naming all that is held
+//! ```
+//!
+//! A task that was claimed belongs to its worker by a token, which every report names. A report
+//! that comes too late (the task was cancelled, taken over, has ended) is refused with
+//! `task_lost`: stop, say nothing more. A worker that is silent for 10 s is taken for dead.
+
+mod claim;
+mod heartbeat;
+mod report;
+mod roster;
+
+use std::time::Duration;
+
+use lavra_tasks::Tasks;
+use lavra_tasks::machine::Happening;
+use lavra_tasks::model::{TaskId, Token};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::Site;
+use crate::verbs::Verbs;
+
+pub(crate) use claim::LONGEST_WAIT;
+pub(crate) use roster::Roster;
+
+/// How often a worker should say that it lives.
+const HEARTBEAT: Duration = Duration::from_secs(3);
+
+pub(crate) fn routes() -> OpenApiRouter<Site> {
+    OpenApiRouter::default()
+        .routes(routes!(claim::claim))
+        .verb(routes!(heartbeat::beat))
+        .verb(routes!(heartbeat::retire))
+        .verb(routes!(report::progress))
+        .verb(routes!(report::complete))
+        .verb(routes!(report::fail))
+        .verb(routes!(report::release))
+}
+
+/// Gives back what a worker was to have and never received.
+async fn give_back(tasks: &Tasks, unwanted: Vec<(TaskId, Token)>) {
+    for (id, token) in unwanted {
+        match tasks.report(id, token, Happening::Interrupt, None, None).await {
+            Ok(_) => tracing::info!(task = %id, "given back: its worker never received it"),
+            // Reported on since, or taken over: nothing to give back.
+            Err(lavra_tasks::Error::Lost(_) | lavra_tasks::Error::NoSuchTask(_)) => {}
+            Err(error) => tracing::warn!(%error, task = %id, "could not be given back"),
+        }
+    }
+}
