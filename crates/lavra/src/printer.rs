@@ -42,7 +42,8 @@ impl Printer {
             return;
         }
         let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table.load_style(presets::NOTHING);
+        table.set_content_arrangement(ContentArrangement::Dynamic);
         if !std::io::stdout().is_terminal() {
             table.set_content_arrangement(ContentArrangement::Disabled);
         }

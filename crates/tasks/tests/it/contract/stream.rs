@@ -73,7 +73,7 @@ async fn the_end_is_behind_everything_that_happened(world: World) {
 /// Eight writers create, claim and step; the reader pages along from its cursor.
 async fn a_reader_misses_nothing_while_eight_write(world: World) {
     const WRITERS: usize = 8;
-    const ROUNDS: usize = 20;
+    const ROUNDS: usize = 12;
     let world = Arc::new(world);
     let done = Arc::new(AtomicUsize::new(0));
     let reader = {
