@@ -65,7 +65,7 @@ class Worker:
         self.server, self.pause = server, pause
         self.id = str(uuid.uuid4())  # A new one at every start: an old one may hold old tasks.
         self.held = {}  # The tasks in our hands, by id.
-        self.cancelled = set()  # Those of them that we should stop.
+        self.lost = set()  # The ids and tokens of those that we should stop.
 
     def run(self):
         threading.Thread(target=self.beat, daemon=True).start()
@@ -85,9 +85,10 @@ class Worker:
     def beat(self):
         """Says every 3 s that we live and what we hold, and hears what we should stop."""
         while True:
-            held = [{"id": task["id"], "token": task["token"]} for task in list(self.held.values())]
+            tokens = {task["id"]: task["token"] for task in list(self.held.values())}
+            held = [{"id": id, "token": token} for id, token in tokens.items()]
             answer = self.server.post(f"/workers/{self.id}:heartbeat", {"held": held})
-            self.cancelled.update(task["id"] for task in answer["lost"])
+            self.lost.update((task["id"], tokens[task["id"]]) for task in answer["lost"])
             time.sleep(answer["heartbeat_seconds"])
 
     def work(self, task):
@@ -104,14 +105,13 @@ class Worker:
             # What is large belongs into a file or a bucket, and only its address into the result.
             self.report(task, "complete", result={"words": words})
             print(f"{task['id']}: {words} words", flush=True)
-        self.held.pop(task["id"], None)
-        self.cancelled.discard(task["id"])
+        self.held.pop(task["id"])
 
     def count_words(self, task):
         """The work itself: small steps, and between them a look whether to go on."""
         words = task["payload"]["text"].split()
         for place, _ in enumerate(words):
-            if task["id"] in self.cancelled:
+            if (task["id"], task["token"]) in self.lost:
                 raise Lost()
             if place % max(1, len(words) // 10) == 0:  # Ten reports are enough for a bar.
                 self.progress(task, place * 100 // len(words), f"Counting {place}/{len(words)}")

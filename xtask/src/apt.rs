@@ -161,9 +161,7 @@ fn on_path(program: &str) -> Option<PathBuf> {
 fn newest_postgres(versions: &Path) -> Option<PathBuf> {
     let numbered = children(versions)
         .filter_map(|path| Some((path.file_name()?.to_str()?.parse::<u32>().ok()?, path)));
-    let (_, newest) = numbered
-        .filter(|(_, path)| path.join("bin/postgres").exists())
-        .max()?;
+    let (_, newest) = numbered.filter(|(_, path)| path.join("bin/postgres").exists()).max()?;
     Some(newest.join("bin"))
 }
 
@@ -174,11 +172,7 @@ fn faketime(libraries: &Path) -> Option<PathBuf> {
 }
 
 fn children(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    fs::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 #[cfg(test)]
@@ -195,9 +189,6 @@ mod tests {
         for version in ["9", "15"] {
             fs::write(versions.path().join(version).join("bin/postgres"), "").unwrap();
         }
-        assert_eq!(
-            newest_postgres(versions.path()),
-            Some(versions.path().join("15/bin"))
-        );
+        assert_eq!(newest_postgres(versions.path()), Some(versions.path().join("15/bin")));
     }
 }

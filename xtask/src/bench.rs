@@ -31,10 +31,7 @@ pub(crate) fn run(workspace: &Workspace, name: Option<&str>, args: &[String]) ->
         output::data(&list());
         return Ok(());
     };
-    let Some(comparison) = COMPARISONS
-        .iter()
-        .find(|comparison| comparison.name == name)
-    else {
+    let Some(comparison) = COMPARISONS.iter().find(|comparison| comparison.name == name) else {
         bail!("there is no bench `{name}`. There are:\n{}", list());
     };
     scratch::sweep();

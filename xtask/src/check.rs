@@ -30,14 +30,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     .context("see deny.toml for the rules and their reasons")?;
 
     duckdb::ensure(workspace)?;
-    cargo(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     exec::run(
         workspace
             .cargo()

@@ -26,24 +26,12 @@ Environment:
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     Help,
-    Test {
-        nextest: Vec<String>,
-    },
-    Servers {
-        command: Vec<String>,
-    },
+    Test { nextest: Vec<String> },
+    Servers { command: Vec<String> },
     Check,
-    Demo {
-        args: Vec<String>,
-    },
-    Bench {
-        name: Option<String>,
-        args: Vec<String>,
-    },
-    Torture {
-        name: Option<String>,
-        args: Vec<String>,
-    },
+    Demo { args: Vec<String> },
+    Bench { name: Option<String>, args: Vec<String> },
+    Torture { name: Option<String>, args: Vec<String> },
 }
 
 pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
@@ -54,25 +42,13 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
     let task = match verb.as_str() {
         "help" | "-h" | "--help" => return Ok(Task::Help),
         "test" => {
-            return Ok(Task::Test {
-                nextest: args.collect(),
-            });
+            return Ok(Task::Test { nextest: args.collect() });
         }
-        "servers" => Task::Servers {
-            command: after_dashes(&mut args)?,
-        },
+        "servers" => Task::Servers { command: after_dashes(&mut args)? },
         "check" => Task::Check,
-        "demo" => Task::Demo {
-            args: after_dashes(&mut args)?,
-        },
-        "bench" => Task::Bench {
-            name: name(&mut args),
-            args: after_dashes(&mut args)?,
-        },
-        "torture" => Task::Torture {
-            name: name(&mut args),
-            args: after_dashes(&mut args)?,
-        },
+        "demo" => Task::Demo { args: after_dashes(&mut args)? },
+        "bench" => Task::Bench { name: name(&mut args), args: after_dashes(&mut args)? },
+        "torture" => Task::Torture { name: name(&mut args), args: after_dashes(&mut args)? },
         other => bail!("unknown command `{other}`"),
     };
     match args.next() {
@@ -110,24 +86,15 @@ mod tests {
 
     #[test]
     fn test_passes_everything_on_to_nextest() {
-        let nextest = vec![
-            "-p".to_owned(),
-            "lavra-db".to_owned(),
-            "--no-capture".to_owned(),
-        ];
-        assert_eq!(
-            parsed("test -p lavra-db --no-capture").unwrap(),
-            Task::Test { nextest }
-        );
+        let nextest = vec!["-p".to_owned(), "lavra-db".to_owned(), "--no-capture".to_owned()];
+        assert_eq!(parsed("test -p lavra-db --no-capture").unwrap(), Task::Test { nextest });
     }
 
     #[test]
     fn a_command_stands_after_two_dashes() {
         assert_eq!(
             parsed("servers -- psql").unwrap(),
-            Task::Servers {
-                command: vec!["psql".to_owned()]
-            }
+            Task::Servers { command: vec!["psql".to_owned()] }
         );
         assert!(parsed("servers psql").is_err());
     }

@@ -50,11 +50,7 @@ impl Daemon {
             .append(true)
             .open(log)
             .with_context(|| format!("cannot write {}", log.display()))?;
-        command
-            .stdin(Stdio::null())
-            .stdout(file.try_clone()?)
-            .stderr(file)
-            .process_group(0);
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0);
         let (reply, answer) = channel();
         NURSERY
             .send(Birth { command, reply })
@@ -64,11 +60,7 @@ impl Daemon {
             .recv()
             .context("the thread that starts servers is gone")?
             .with_context(|| format!("cannot start {name}"))?;
-        Ok(Self {
-            name,
-            child,
-            log: log.to_owned(),
-        })
+        Ok(Self { name, child, log: log.to_owned() })
     }
 
     /// Waits until `ready` says so. A server that ends instead, or takes too long, is an error with the end of its log.
@@ -80,11 +72,7 @@ impl Daemon {
         let start = Instant::now();
         while !ready() {
             if let Some(status) = self.child.try_wait()? {
-                bail!(
-                    "{} ended at its start ({status}):\n{}",
-                    self.name,
-                    self.last_words()
-                );
+                bail!("{} ended at its start ({status}):\n{}", self.name, self.last_words());
             }
             if start.elapsed() > patience {
                 bail!(

@@ -27,10 +27,7 @@ pub(crate) fn ensure(workspace: &Workspace) -> Result<()> {
         );
     }
     let linked = workspace.root().join(".duckdb").join(LIBRARY);
-    let kept = workspace
-        .cache()
-        .join(format!("duckdb-{VERSION}"))
-        .join(LIBRARY);
+    let kept = workspace.cache().join(format!("duckdb-{VERSION}")).join(LIBRARY);
     if !is_genuine(&linked) {
         if !is_genuine(&kept) {
             fetch(&kept)?;
@@ -57,11 +54,7 @@ fn fetch(kept: &Path) -> Result<()> {
     let archive = only_file(directory.path())?;
     let member = format!("package/{LIBRARY}");
     exec::capture(
-        Command::new("tar")
-            .current_dir(directory.path())
-            .arg("-xzf")
-            .arg(archive)
-            .arg(&member),
+        Command::new("tar").current_dir(directory.path()).arg("-xzf").arg(archive).arg(&member),
     )?;
     let library = directory.path().join(member);
     if !is_genuine(&library) {
@@ -73,9 +66,7 @@ fn fetch(kept: &Path) -> Result<()> {
 }
 
 fn only_file(directory: &Path) -> Result<PathBuf> {
-    let first = fs::read_dir(directory)?
-        .next()
-        .context("npm pack left no file")?;
+    let first = fs::read_dir(directory)?.next().context("npm pack left no file")?;
     Ok(first?.path())
 }
 
@@ -98,9 +89,7 @@ fn place(from: &Path, to: &Path) -> Result<()> {
     let staged = staging.path().join(LIBRARY);
     if fs::hard_link(from, &staged).is_err() {
         fs::copy(from, &staged).with_context(failed)?;
-        let modified = fs::metadata(from)
-            .and_then(|data| data.modified())
-            .with_context(failed)?;
+        let modified = fs::metadata(from).and_then(|data| data.modified()).with_context(failed)?;
         fs::File::options()
             .write(true)
             .open(&staged)
@@ -125,10 +114,7 @@ mod tests {
     #[test]
     fn a_placed_library_is_the_same_and_replaces_what_was_there() {
         let directory = tempfile::tempdir().unwrap();
-        let (from, to) = (
-            directory.path().join("from"),
-            directory.path().join("deep/to"),
-        );
+        let (from, to) = (directory.path().join("from"), directory.path().join("deep/to"));
         fs::write(&from, "library").unwrap();
         place(&from, &to).unwrap();
         assert!(same(&from, &to));
@@ -138,10 +124,7 @@ mod tests {
         assert!(!same(&from, &to));
         place(&from, &to).unwrap();
         assert_eq!(fs::read_to_string(&to).unwrap(), "another library");
-        assert_eq!(
-            fs::read_dir(directory.path().join("deep")).unwrap().count(),
-            1
-        );
+        assert_eq!(fs::read_dir(directory.path().join("deep")).unwrap().count(), 1);
     }
 
     #[test]

@@ -51,13 +51,7 @@ mod tests {
     fn only_what_cargo_added_goes() {
         let target = Path::new("/build/target");
         let value = OsString::from("/build/target/debug/deps:/build/target/debug:/opt/oracle/lib");
-        assert_eq!(
-            without_build_directories(&value, target).unwrap(),
-            "/opt/oracle/lib"
-        );
-        assert_eq!(
-            without_build_directories(&OsString::from("/build/target/debug"), target),
-            None
-        );
+        assert_eq!(without_build_directories(&value, target).unwrap(), "/opt/oracle/lib");
+        assert_eq!(without_build_directories(&OsString::from("/build/target/debug"), target), None);
     }
 }

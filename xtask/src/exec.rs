@@ -27,9 +27,7 @@ fn wait(command: &mut Command) -> Result<ExitStatus> {
     interrupt::check()?;
     let mut child = command.spawn().with_context(|| not_started(command))?;
     let foreground = Foreground::of(&child);
-    let status = child
-        .wait()
-        .with_context(|| format!("lost sight of `{}`", line(command)));
+    let status = child.wait().with_context(|| format!("lost sight of `{}`", line(command)));
     drop(foreground);
     interrupt::check()?;
     status
@@ -38,26 +36,17 @@ fn wait(command: &mut Command) -> Result<ExitStatus> {
 /// What a command printed on stdout; its stderr is shown only when it fails.
 pub(crate) fn capture(command: &mut Command) -> Result<String> {
     interrupt::check()?;
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().with_context(|| not_started(command))?;
     let foreground = Foreground::of(&child);
-    let output = child
-        .wait_with_output()
-        .with_context(|| format!("lost sight of `{}`", line(command)));
+    let output =
+        child.wait_with_output().with_context(|| format!("lost sight of `{}`", line(command)));
     drop(foreground);
     interrupt::check()?;
     let output = output?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "`{}` failed ({}): {}",
-            line(command),
-            output.status,
-            said.trim()
-        );
+        bail!("`{}` failed ({}): {}", line(command), output.status, said.trim());
     }
     String::from_utf8(output.stdout)
         .with_context(|| format!("`{}` printed no UTF-8", line(command)))
@@ -65,18 +54,12 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
 
 /// Whether a command runs and succeeds, in silence.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
 fn not_started(command: &Command) -> String {
-    format!(
-        "cannot start `{}`: is it installed and on the PATH?",
-        line(command)
-    )
+    format!("cannot start `{}`: is it installed and on the PATH?", line(command))
 }
 
 /// The command as a person would type it: the program without its directory.
@@ -84,8 +67,5 @@ fn line(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let words = std::iter::once(program.file_name().unwrap_or(program.as_os_str()))
         .chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }

@@ -48,11 +48,7 @@ pub(crate) fn watch() -> Result<()> {
 }
 
 fn tell_foreground() {
-    for pid in FOREGROUND
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .iter()
-    {
+    for pid in FOREGROUND.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         // It may have ended by itself between the lock and here.
         let _ = kill_process(*pid, Signal::TERM);
     }
@@ -65,10 +61,7 @@ pub(crate) struct Foreground(Option<Pid>);
 impl Foreground {
     pub(crate) fn of(child: &Child) -> Self {
         let pid = Pid::from_raw(child.id() as i32);
-        FOREGROUND
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(pid);
+        FOREGROUND.lock().unwrap_or_else(PoisonError::into_inner).extend(pid);
         Self(pid)
     }
 }
@@ -76,10 +69,7 @@ impl Foreground {
 impl Drop for Foreground {
     fn drop(&mut self) {
         if let Some(pid) = self.0 {
-            FOREGROUND
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .retain(|one| *one != pid);
+            FOREGROUND.lock().unwrap_or_else(PoisonError::into_inner).retain(|one| *one != pid);
         }
     }
 }

@@ -45,10 +45,6 @@ mod tests {
     fn a_port_is_given_out_once() {
         let ports: BTreeSet<u16> = (0..50).map(|_| free().unwrap()).collect();
         assert_eq!(ports.len(), 50);
-        assert!(
-            ports
-                .iter()
-                .all(|port| (FIRST..FIRST + COUNT).contains(port))
-        );
+        assert!(ports.iter().all(|port| (FIRST..FIRST + COUNT).contains(port)));
     }
 }

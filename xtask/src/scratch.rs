@@ -51,12 +51,7 @@ pub(crate) fn sweep() {
         return;
     };
     for entry in entries.flatten() {
-        if entry
-            .file_name()
-            .to_str()
-            .and_then(owner)
-            .is_some_and(is_gone)
-        {
+        if entry.file_name().to_str().and_then(owner).is_some_and(is_gone) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -63,15 +63,8 @@ impl Servers {
         let rabbitmq =
             rabbitmq.map_err(|_| anyhow::anyhow!("the thread that starts RabbitMQ panicked"))??;
         let pgbouncer = PgBouncer::start(&ServerUrl::parse(&postgres_url(&postgres))?)?;
-        output::step(&format!(
-            "servers ready in {:.1} s",
-            start.elapsed().as_secs_f32()
-        ));
-        Ok(Self {
-            pgbouncer,
-            postgres,
-            rabbitmq,
-        })
+        output::step(&format!("servers ready in {:.1} s", start.elapsed().as_secs_f32()));
+        Ok(Self { pgbouncer, postgres, rabbitmq })
     }
 
     /// What the tests read.

@@ -14,11 +14,7 @@ pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     duckdb::ensure(workspace)?;
     tools::ensure(workspace, Tool::Nextest)?;
     // With the tests' features, so that nothing is compiled twice: tests run the real `lavra`.
-    exec::run(
-        workspace
-            .cargo()
-            .args(["build", "--workspace", "--bins", "--tests"]),
-    )?;
+    exec::run(workspace.cargo().args(["build", "--workspace", "--bins", "--tests"]))?;
 
     let servers = Servers::start()?;
     if nextest.is_empty() {
@@ -30,11 +26,7 @@ pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
         )?;
     }
     let mut tests = workspace.cargo();
-    tests
-        .args(["nextest", "run"])
-        .args(scope(nextest))
-        .args(nextest)
-        .envs(servers.environment()?);
+    tests.args(["nextest", "run"]).args(scope(nextest)).args(nextest).envs(servers.environment()?);
     exec::run(&mut tests)
 }
 
@@ -42,11 +34,7 @@ pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
 fn scope(nextest: &[String]) -> &'static [&'static str] {
     let names_packages =
         |argument: &String| argument.starts_with("-p") || argument.starts_with("--package");
-    if nextest.iter().any(names_packages) {
-        &[]
-    } else {
-        &["--workspace"]
-    }
+    if nextest.iter().any(names_packages) { &[] } else { &["--workspace"] }
 }
 
 #[cfg(test)]
@@ -55,10 +43,7 @@ mod tests {
 
     #[test]
     fn named_packages_narrow_the_scope() {
-        assert_eq!(
-            scope(&["-p".to_owned(), "lavra-db".to_owned()]),
-            <&[&str]>::default()
-        );
+        assert_eq!(scope(&["-p".to_owned(), "lavra-db".to_owned()]), <&[&str]>::default());
         assert_eq!(scope(&["a_page_past_the_end".to_owned()]), ["--workspace"]);
     }
 }

@@ -64,14 +64,7 @@ pub(crate) fn ensure(workspace: &Workspace, tool: Tool) -> Result<()> {
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "false");
     install
-        .args([
-            "install",
-            "--quiet",
-            "--locked",
-            "--version",
-            version,
-            "--root",
-        ])
+        .args(["install", "--quiet", "--locked", "--version", version, "--root"])
         .arg(&root)
         .arg(package);
     exec::run_beside_data(&mut install).with_context(|| format!("cannot build {package} {version}"))

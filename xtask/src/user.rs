@@ -14,11 +14,7 @@ use crate::exec;
 #[derive(Debug, Clone)]
 pub(crate) enum User {
     Myself,
-    Service {
-        name: &'static str,
-        uid: u32,
-        gid: u32,
-    },
+    Service { name: &'static str, uid: u32, gid: u32 },
 }
 
 /// What a server gets when the process that started it is gone.
@@ -36,15 +32,9 @@ impl User {
         }
         let number = |flag: &str| -> Result<u32> {
             let said = exec::capture(Command::new("id").args([flag, name]))?;
-            said.trim()
-                .parse()
-                .with_context(|| format!("`id {flag} {name}` printed no number"))
+            said.trim().parse().with_context(|| format!("`id {flag} {name}` printed no number"))
         };
-        Ok(Self::Service {
-            name,
-            uid: number("-u")?,
-            gid: number("-g")?,
-        })
+        Ok(Self::Service { name, uid: number("-u")?, gid: number("-g")? })
     }
 
     /// A command run as this user. With a death signal it does not outlive us, however we end.

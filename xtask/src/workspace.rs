@@ -25,11 +25,7 @@ impl Workspace {
             .context("CARGO_MANIFEST_DIR has no parent directory")?
             .to_owned();
         let target = target_directory(&root)?;
-        Ok(Self {
-            root,
-            target,
-            cache: cache()?,
-        })
+        Ok(Self { root, target, cache: cache()? })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -70,9 +66,7 @@ impl Workspace {
 /// Asked of cargo, since a flag, a variable or a configuration file may have set it.
 fn target_directory(root: &Path) -> Result<PathBuf> {
     let mut cargo = Command::new(cargo_program());
-    cargo
-        .current_dir(root)
-        .args(["metadata", "--no-deps", "--format-version=1"]);
+    cargo.current_dir(root).args(["metadata", "--no-deps", "--format-version=1"]);
     let metadata: Value = serde_json::from_str(&exec::capture(&mut cargo)?)
         .context("cargo metadata printed no JSON")?;
     Ok(metadata["target_directory"]

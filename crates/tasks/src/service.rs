@@ -21,13 +21,15 @@ use crate::machine::{Happening, Snapshot, next};
 use crate::model::{Claimed, Event, OutboxId, ProcessId, Status, Task, TaskId, TaskResult, Token};
 use crate::rabbit::Broker;
 use crate::store::{
-    Announcement, Claim, DeadLetter, Guard, Made, NewRow, Process, Store, Write, Written,
+    Announcement, Claim, DeadLetter, Guard, Lost, Made, NewRow, Process, Store, Write, Written,
 };
 use crate::wake::Waker;
 
 /// How long the worker of a cancelled task has to confirm that it stopped.
 pub const STOP_WITHIN: Duration = Duration::from_secs(30);
 const RACES: usize = 16;
+/// How long a claim's answer may be under way before the task counts as gone astray.
+const STRAY_AFTER: Duration = Duration::from_secs(5);
 
 /// The verbs, for one database.
 #[derive(Clone, Debug)]
@@ -346,6 +348,21 @@ impl Tasks {
     }
 
     // ---- the verbs of workers in other languages ----
+
+    /// Renews the process's row; says which of the held tasks are no longer its own, and gives
+    /// back those that the store believes it holds and it never heard of.
+    pub async fn beat(&self, process: Process, held: Vec<(TaskId, Token)>) -> Result<Vec<Lost>> {
+        let id = process.id;
+        let known = held.iter().map(|(id, _)| *id).collect();
+        let lost = self.store().beat(process, held).await?;
+        for task in self.store().strays(id, known, STRAY_AFTER).await? {
+            if self.apply(&task, &Happening::Interrupt).await? {
+                tracing::warn!(task = %task.id, "a claim whose answer was lost is given back");
+                self.ring();
+            }
+        }
+        Ok(lost)
+    }
 
     /// Takes tasks for a worker that speaks HTTP, and makes its types known.
     pub async fn claim(&self, worker: Process, limit: usize) -> Result<Vec<Claimed>> {

@@ -223,6 +223,14 @@ pub trait Store: Send + Sync + Debug {
     async fn retire(&self, process: ProcessId) -> Result<()>;
     /// Tasks in progress whose process has not renewed its row for `stale`.
     async fn orphans(&self, stale: Duration, limit: usize) -> Result<Vec<Task>>;
+    /// Tasks that the store gave to `process` more than `age` ago and that are not among `held`:
+    /// claims whose answer was lost on the way.
+    async fn strays(
+        &self,
+        process: ProcessId,
+        held: Vec<TaskId>,
+        age: Duration,
+    ) -> Result<Vec<Task>>;
     /// Cancelled tasks whose worker did not confirm in time.
     async fn overdue_stops(&self, limit: usize) -> Result<Vec<Task>>;
 

@@ -15,14 +15,10 @@ pub(crate) async fn keep(request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>();
     let polls = path.is_some_and(|path| path.as_str() == "/tasks:claim");
     let limit = if polls { LIMIT + LONGEST_WAIT } else { LIMIT };
-    match tokio::time::timeout(limit, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => {
-            let detail = format!(
-                "not done within {} s; it may still be done, or not: look before you try again",
-                limit.as_secs()
-            );
-            Problem::new(Code::Timeout, detail).into_response()
-        }
-    }
+    let answer = tokio::time::timeout(limit, next.run(request)).await;
+    answer.unwrap_or_else(|_| {
+        let seconds = limit.as_secs();
+        let detail = format!("not done within {seconds} s: look whether it was before you repeat it");
+        Problem::new(Code::Timeout, detail).into_response()
+    })
 }

@@ -52,6 +52,7 @@ async fn not_that_way(request: Request) -> Problem {
     Problem::new(Code::MethodNotAllowed, format!("{path} has no method {}", request.method()))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the layer hands it over like this")]
 fn panicked(reason: Box<dyn std::any::Any + Send>) -> Response {
     let text = reason.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| reason.downcast_ref::<&str>().copied()).unwrap_or("unknown");

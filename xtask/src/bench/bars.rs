@@ -31,23 +31,13 @@ pub(crate) fn judge(figures: &Figures) -> String {
     }
     for size in &SIZES[1..] {
         let what = format!("completions at {size} / graphile-worker's (Node)");
-        let ratio = ratio(
-            complete(System::Lavra, *size),
-            complete(System::GraphileNode, *size),
-        );
+        let ratio = ratio(complete(System::Lavra, *size), complete(System::GraphileNode, *size));
         lines.push(line(&what, ratio, Rule::AtLeast(1.5)));
     }
     let creation = Figure::CreatePerSecond(CREATION);
     let ratio_of_creation = ratio(of(System::Lavra, creation), of(System::Awa, creation));
-    lines.push(line(
-        "batched creation / awa's COPY",
-        ratio_of_creation,
-        Rule::AtLeast(0.8),
-    ));
-    let flatness = ratio(
-        complete(System::Lavra, most),
-        complete(System::Lavra, fewest),
-    );
+    lines.push(line("batched creation / awa's COPY", ratio_of_creation, Rule::AtLeast(0.8)));
+    let flatness = ratio(complete(System::Lavra, most), complete(System::Lavra, fewest));
     lines.push(line(
         &format!("completions at {most} / at {fewest}"),
         flatness,
@@ -60,16 +50,8 @@ pub(crate) fn judge(figures: &Figures) -> String {
         Rule::AtLeast(0.6),
     ));
     let median = ratio(of(System::Lavra, Figure::PickupMedian), best_peer);
-    lines.push(line(
-        "pick-up p50 / the best peer's",
-        median,
-        Rule::AtMost(1.0),
-    ));
-    lines.push(line(
-        "pick-up p99, ms",
-        of(System::Lavra, Figure::PickupWorst),
-        Rule::AtMost(50.0),
-    ));
+    lines.push(line("pick-up p50 / the best peer's", median, Rule::AtMost(1.0)));
+    lines.push(line("pick-up p99, ms", of(System::Lavra, Figure::PickupWorst), Rule::AtMost(50.0)));
     lines.join("\n")
 }
 
@@ -99,23 +81,14 @@ mod tests {
     #[test]
     fn every_bar_is_judged_and_what_was_not_measured_is_said() {
         let mut figures = Figures::default();
-        assert!(
-            judge(&figures)
-                .lines()
-                .all(|line| line.ends_with("not measured"))
-        );
+        assert!(judge(&figures).lines().all(|line| line.ends_with("not measured")));
 
         let rates = |rate: f64| json!({ "create_per_s": rate, "complete_per_s": rate });
         for size in SIZES {
-            let both = [
-                Figure::CreatePerSecond(size),
-                Figure::CompletePerSecond(size),
-            ];
+            let both = [Figure::CreatePerSecond(size), Figure::CompletePerSecond(size)];
             figures.take(System::Lavra, &both, &rates(300.0)).unwrap();
             figures.take(System::Awa, &both, &rates(100.0)).unwrap();
-            figures
-                .take(System::GraphileNode, &both, &rates(250.0))
-                .unwrap();
+            figures.take(System::GraphileNode, &both, &rates(250.0)).unwrap();
         }
         let judged = judge(&figures);
         assert_eq!(judged.matches("PASS").count(), 5, "{judged}");

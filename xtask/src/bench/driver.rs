@@ -24,12 +24,8 @@ pub(crate) enum System {
 }
 
 impl System {
-    pub(crate) const ALL: [Self; 4] = [
-        Self::Lavra,
-        Self::Awa,
-        Self::GraphileNode,
-        Self::GraphileRust,
-    ];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Lavra, Self::Awa, Self::GraphileNode, Self::GraphileRust];
     pub(crate) const PEERS: [Self; 3] = [Self::Awa, Self::GraphileNode, Self::GraphileRust];
 
     pub(crate) fn title(self) -> &'static str {
@@ -65,28 +61,18 @@ impl<'a> Drivers<'a> {
         let drivers = Self { workspace };
         let bench = workspace.root().join("bench");
         let mut cargo = workspace.cargo();
-        cargo
-            .current_dir(&bench)
-            .env("CARGO_TARGET_DIR", drivers.peers_target());
+        cargo.current_dir(&bench).env("CARGO_TARGET_DIR", drivers.peers_target());
         exec::run_beside_data(cargo.args(["build", "--release", "--locked"]))
             .context("cannot build the drivers in bench/")?;
         let mut npm = Command::new("npm");
-        npm.current_dir(&bench)
-            .args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+        npm.current_dir(&bench).args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
         exec::run_beside_data(&mut npm).context("cannot install the drivers in bench/")?;
         Ok(drivers)
     }
 
     pub(crate) fn build_lavra(&self) -> Result<()> {
         let mut cargo = self.workspace.cargo();
-        cargo.args([
-            "build",
-            "--release",
-            "--package",
-            "lavra-tasks",
-            "--example",
-            "bench",
-        ]);
+        cargo.args(["build", "--release", "--package", "lavra-tasks", "--example", "bench"]);
         exec::run_beside_data(&mut cargo)
             .context("cannot build Lavra's own driver, the example `bench` of lavra-tasks")
     }
@@ -106,11 +92,7 @@ impl<'a> Drivers<'a> {
     /// RabbitMQ by itself.
     pub(crate) fn publish(&self, args: &[&str]) -> Result<Value> {
         result(
-            self.limited()
-                .arg("node")
-                .arg(self.script("rabbitmq.mjs"))
-                .arg("publish")
-                .args(args),
+            self.limited().arg("node").arg(self.script("rabbitmq.mjs")).arg("publish").args(args),
         )
     }
 
@@ -132,9 +114,6 @@ impl<'a> Drivers<'a> {
 
 fn result(command: &mut Command) -> Result<Value> {
     let printed = exec::capture(command)?;
-    let last = printed
-        .lines()
-        .last()
-        .context("the driver printed nothing")?;
+    let last = printed.lines().last().context("the driver printed nothing")?;
     serde_json::from_str(last).with_context(|| format!("the driver printed no JSON: {last}"))
 }

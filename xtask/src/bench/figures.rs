@@ -51,10 +51,7 @@ impl Figures {
     ) -> Result<()> {
         for figure in figures {
             let value = field(printed, figure.field())?;
-            self.systems
-                .entry((system, *figure))
-                .or_default()
-                .push(value);
+            self.systems.entry((system, *figure)).or_default().push(value);
         }
         Ok(())
     }
@@ -70,9 +67,7 @@ impl Figures {
     }
 
     pub(crate) fn of(&self, system: System, figure: Figure) -> Option<f64> {
-        self.systems
-            .get(&(system, figure))
-            .and_then(|rounds| median(rounds))
+        self.systems.get(&(system, figure)).and_then(|rounds| median(rounds))
     }
 
     pub(crate) fn publish(&self) -> Option<f64> {
@@ -95,13 +90,9 @@ impl Figures {
         }
         let _ = writeln!(table, "{heading}{:>12}{:>8}", "p50", "p99");
         for system in System::ALL {
-            let rate = |figure| {
-                self.of(system, figure)
-                    .map_or_else(|| "-".to_owned(), thousands)
-            };
+            let rate = |figure| self.of(system, figure).map_or_else(|| "-".to_owned(), thousands);
             let delay = |figure| {
-                self.of(system, figure)
-                    .map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
+                self.of(system, figure).map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
             };
             let _ = write!(
                 table,
@@ -126,20 +117,14 @@ impl Figures {
             "RabbitMQ, confirmed publish",
             rate(self.publish())
         );
-        let _ = write!(
-            table,
-            "{:<32}{:>10}/s",
-            "Lavra, delivered by RabbitMQ",
-            rate(self.deliver())
-        );
+        let _ =
+            write!(table, "{:<32}{:>10}/s", "Lavra, delivered by RabbitMQ", rate(self.deliver()));
         table
     }
 }
 
 fn field(printed: &Value, name: &str) -> Result<f64> {
-    printed[name]
-        .as_f64()
-        .with_context(|| format!("the driver gave no {name}: {printed}"))
+    printed[name].as_f64().with_context(|| format!("the driver gave no {name}: {printed}"))
 }
 
 fn median(rounds: &[f64]) -> Option<f64> {
@@ -171,11 +156,7 @@ mod tests {
         let mut figures = Figures::default();
         for value in [7.0, 1.0, 9.0] {
             figures
-                .take(
-                    System::Awa,
-                    &[Figure::PickupMedian],
-                    &json!({ "pickup_p50_ms": value }),
-                )
+                .take(System::Awa, &[Figure::PickupMedian], &json!({ "pickup_p50_ms": value }))
                 .unwrap();
         }
         assert_eq!(figures.of(System::Awa, Figure::PickupMedian), Some(7.0));

@@ -30,27 +30,16 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
             }
         }
         for system in System::ALL {
-            output::step(&format!(
-                "round {round} of {rounds}: {}, pick-up",
-                system.title()
-            ));
+            output::step(&format!("round {round} of {rounds}: {}, pick-up", system.title()));
             run.note(|run| run.pickup(system))?;
         }
         output::step(&format!("round {round} of {rounds}: RabbitMQ"));
         run.note(Run::publish)?;
         run.note(Run::deliver)?;
     }
-    output::data(&format!(
-        "{}\n\n{}",
-        run.figures.table(),
-        bars::judge(&run.figures)
-    ));
+    output::data(&format!("{}\n\n{}", run.figures.table(), bars::judge(&run.figures)));
     if !run.failures.is_empty() {
-        bail!(
-            "{} measurements did not run:\n  {}",
-            run.failures.len(),
-            run.failures.join("\n  ")
-        );
+        bail!("{} measurements did not run:\n  {}", run.failures.len(), run.failures.join("\n  "));
     }
     Ok(())
 }
@@ -59,10 +48,7 @@ fn rounds(args: &[String]) -> Result<usize> {
     match args {
         [] => Ok(1),
         [flag, count] if flag == "--rounds" => count.parse().context("--rounds wants a number"),
-        other => bail!(
-            "`bench tasks` takes `--rounds N`, not `{}`",
-            other.join(" ")
-        ),
+        other => bail!("`bench tasks` takes `--rounds N`, not `{}`", other.join(" ")),
     }
 }
 
@@ -81,13 +67,8 @@ impl<'a> Run<'a> {
         let lavra = drivers.build_lavra();
         let postgres = Postgres::start(Tuning::Bench)?;
         let rabbitmq = RabbitMq::start()?;
-        let mut run = Self {
-            drivers,
-            postgres,
-            rabbitmq,
-            figures: Figures::default(),
-            failures: Vec::new(),
-        };
+        let mut run =
+            Self { drivers, postgres, rabbitmq, figures: Figures::default(), failures: Vec::new() };
         run.note(|_| lavra)?;
         Ok(run)
     }
@@ -109,64 +90,44 @@ impl<'a> Run<'a> {
         let printed = self.measure(system, &["create-complete", "--n", &size.to_string()])?;
         self.figures.take(
             system,
-            &[
-                Figure::CreatePerSecond(size),
-                Figure::CompletePerSecond(size),
-            ],
+            &[Figure::CreatePerSecond(size), Figure::CompletePerSecond(size)],
             &printed,
         )
     }
 
     fn pickup(&mut self, system: System) -> Result<()> {
         let printed = self.measure(system, &["pickup"])?;
-        self.figures.take(
-            system,
-            &[Figure::PickupMedian, Figure::PickupWorst],
-            &printed,
-        )
+        self.figures.take(system, &[Figure::PickupMedian, Figure::PickupWorst], &printed)
     }
 
     fn publish(&mut self) -> Result<()> {
-        let printed = self
-            .drivers
-            .publish(&["--n", MESSAGES, "--broker", &self.rabbitmq.url()])?;
+        let printed = self.drivers.publish(&["--n", MESSAGES, "--broker", &self.rabbitmq.url()])?;
         output::note(&printed.to_string());
         self.figures.take_publish(&printed)
     }
 
     fn deliver(&mut self) -> Result<()> {
         let broker = self.rabbitmq.url();
-        let printed = self.measure(
-            System::Lavra,
-            &["rabbit", "--n", MESSAGES, "--broker", &broker],
-        )?;
+        let printed =
+            self.measure(System::Lavra, &["rabbit", "--n", MESSAGES, "--broker", &broker])?;
         self.figures.take_deliver(&printed)
     }
 
     /// On a database of its own that is gone afterwards, with nothing left to be written from before.
     fn measure(&self, system: System, args: &[&str]) -> Result<Value> {
         let database = system.database();
-        self.postgres.sql(
-            "postgres",
-            &format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)"),
-        )?;
         self.postgres
-            .sql("postgres", &format!("CREATE DATABASE {database}"))?;
+            .sql("postgres", &format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)"))?;
+        self.postgres.sql("postgres", &format!("CREATE DATABASE {database}"))?;
         self.postgres.sql("postgres", "CHECKPOINT")?;
         let url = self.postgres.url(database);
-        let arguments: Vec<&str> = args
-            .iter()
-            .copied()
-            .chain(["--database", url.as_str()])
-            .collect();
+        let arguments: Vec<&str> =
+            args.iter().copied().chain(["--database", url.as_str()]).collect();
         let printed = self
             .drivers
             .measure(system, &arguments)
             .with_context(|| format!("{}: {}", system.title(), args.join(" ")))?;
-        self.postgres.sql(
-            "postgres",
-            &format!("DROP DATABASE {database} WITH (FORCE)"),
-        )?;
+        self.postgres.sql("postgres", &format!("DROP DATABASE {database} WITH (FORCE)"))?;
         output::note(&printed.to_string());
         Ok(printed)
     }

@@ -29,20 +29,12 @@ impl PgBouncer {
         let port = ports::free()?;
         let file = scratch.write("pgbouncer.ini", &settings(server, port), &user)?;
         let mut command = user.command(&Package::PgBouncer.path()?, Some(DeathSignal::Interrupt));
-        command
-            .arg("--quiet")
-            .arg(file)
-            .env_clear()
-            .current_dir(scratch.path());
+        command.arg("--quiet").arg(file).env_clear().current_dir(scratch.path());
         let mut daemon = Daemon::start("PgBouncer", command, &scratch.join("pgbouncer.log"))?;
         daemon.wait_until(Duration::from_secs(20), || {
             TcpStream::connect(("127.0.0.1", port)).is_ok()
         })?;
-        Ok(Self {
-            _daemon: daemon,
-            _scratch: scratch,
-            url: server.at("127.0.0.1", port),
-        })
+        Ok(Self { _daemon: daemon, _scratch: scratch, url: server.at("127.0.0.1", port) })
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -53,12 +45,7 @@ impl PgBouncer {
 /// Any database by its own name; any client, as the one user that the server is reached by.
 /// Idle connections end soon: a database of a test can then be dropped.
 fn settings(server: &ServerUrl, port: u16) -> String {
-    let ServerUrl {
-        user,
-        host,
-        port: server_port,
-        ..
-    } = server;
+    let ServerUrl { user, host, port: server_port, .. } = server;
     let password = server
         .password
         .as_ref()

@@ -51,38 +51,19 @@ impl Postgres {
         let programs = Package::PostgreSql.path()?;
         let user = User::of_service("postgres")?;
         let scratch = Scratch::new("postgres", &user)?;
-        let mut server = Self {
-            daemon: None,
-            port: ports::free()?,
-            programs,
-            user,
-            scratch,
-        };
-        server
-            .initialise(tuning)
-            .context("cannot set up a private PostgreSQL")?;
+        let mut server = Self { daemon: None, port: ports::free()?, programs, user, scratch };
+        server.initialise(tuning).context("cannot set up a private PostgreSQL")?;
         server.resume()?;
         Ok(server)
     }
 
     fn initialise(&self, tuning: Tuning) -> Result<()> {
         let mut initdb = self.command("initdb", None);
-        initdb.args([
-            "--auth=trust",
-            "--username=postgres",
-            "--encoding=UTF8",
-            "--locale=C.UTF-8",
-        ]);
-        initdb
-            .args(["--no-sync", "--no-instructions", "--pgdata"])
-            .arg(self.data());
+        initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"]);
+        initdb.args(["--no-sync", "--no-instructions", "--pgdata"]).arg(self.data());
         exec::capture(&mut initdb)?;
-        let settings = settings(
-            tuning,
-            self.port,
-            self.scratch.path(),
-            self.has_statement_statistics()?,
-        );
+        let settings =
+            settings(tuning, self.port, self.scratch.path(), self.has_statement_statistics()?);
         let file = self.data().join("postgresql.conf");
         std::fs::write(&file, settings).with_context(|| format!("cannot write {}", file.display()))
     }
@@ -102,16 +83,12 @@ impl Postgres {
             StopMode::Fast => Signal::INT,
             StopMode::Immediate => Signal::QUIT,
         };
-        self.daemon
-            .take()
-            .map_or(Ok(()), |daemon| daemon.stop(signal, PATIENCE))
+        self.daemon.take().map_or(Ok(()), |daemon| daemon.stop(signal, PATIENCE))
     }
 
     /// `kill -9` of the server process; the ones it had started for its clients notice and end too.
     pub(crate) fn kill(&mut self) -> Result<()> {
-        self.daemon
-            .take()
-            .map_or(Ok(()), |daemon| daemon.stop(Signal::KILL, PATIENCE))
+        self.daemon.take().map_or(Ok(()), |daemon| daemon.stop(Signal::KILL, PATIENCE))
     }
 
     pub(crate) fn url(&self, database: &str) -> String {
@@ -128,11 +105,7 @@ impl Postgres {
             "--no-align",
             "--set=ON_ERROR_STOP=1",
         ]);
-        Ok(
-            exec::capture(psql.arg(self.url(database)).args(["--command", sql]))?
-                .trim()
-                .to_owned(),
-        )
+        Ok(exec::capture(psql.arg(self.url(database)).args(["--command", sql]))?.trim().to_owned())
     }
 
     fn is_ready(&self) -> Command {
@@ -165,9 +138,7 @@ impl Postgres {
     fn has_statement_statistics(&self) -> Result<bool> {
         let libraries =
             exec::capture(Command::new(self.programs.join("pg_config")).arg("--pkglibdir"))?;
-        Ok(Path::new(libraries.trim())
-            .join("pg_stat_statements.so")
-            .exists())
+        Ok(Path::new(libraries.trim()).join("pg_stat_statements.so").exists())
     }
 }
 
@@ -187,11 +158,7 @@ fn settings(tuning: Tuning, port: u16, sockets: &Path, statistics: bool) -> Stri
             "fsync = on\nfull_page_writes = on\nshared_buffers = 1GB\nmax_wal_size = 4GB\ncheckpoint_timeout = 15min\n"
         }
     };
-    let preload = if statistics {
-        "shared_preload_libraries = 'pg_stat_statements'\n"
-    } else {
-        ""
-    };
+    let preload = if statistics { "shared_preload_libraries = 'pg_stat_statements'\n" } else { "" };
     let sockets = sockets.display();
     format!(
         "listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{sockets}'\nmax_connections = 300\n\

@@ -43,21 +43,12 @@ impl RabbitMq {
         let program = Package::RabbitMq.path()?;
         let user = User::of_service("rabbitmq")?;
         let scratch = Scratch::new("rabbitmq", &user)?;
-        let ports = Ports {
-            amqp: ports::free()?,
-            distribution: ports::free()?,
-            mapper: ports::free()?,
-        };
+        let ports =
+            Ports { amqp: ports::free()?, distribution: ports::free()?, mapper: ports::free()? };
         prepare(&scratch, &user).context("cannot set up a private RabbitMQ")?;
         let port_mapper = start_port_mapper(&scratch, &user, ports.mapper)?;
-        let mut server = Self {
-            daemon: None,
-            _port_mapper: port_mapper,
-            ports,
-            program,
-            user,
-            scratch,
-        };
+        let mut server =
+            Self { daemon: None, _port_mapper: port_mapper, ports, program, user, scratch };
         server.resume()?;
         Ok(server)
     }
@@ -66,30 +57,21 @@ impl RabbitMq {
     pub(crate) fn resume(&mut self) -> Result<()> {
         let log = self.log();
         let _ = std::fs::remove_file(&log);
-        let mut daemon = Daemon::start(
-            "RabbitMQ",
-            self.command(),
-            &self.scratch.join("console.log"),
-        )?;
-        daemon.wait_until(PATIENCE, || {
-            says_ready(&log) && speaks_amqp(self.ports.amqp)
-        })?;
+        let mut daemon =
+            Daemon::start("RabbitMQ", self.command(), &self.scratch.join("console.log"))?;
+        daemon.wait_until(PATIENCE, || says_ready(&log) && speaks_amqp(self.ports.amqp))?;
         self.daemon = Some(daemon);
         Ok(())
     }
 
     /// Asks it to stop in order and waits until it has.
     pub(crate) fn stop(&mut self) -> Result<()> {
-        self.daemon
-            .take()
-            .map_or(Ok(()), |daemon| daemon.stop(Signal::TERM, PATIENCE))
+        self.daemon.take().map_or(Ok(()), |daemon| daemon.stop(Signal::TERM, PATIENCE))
     }
 
     /// `kill -9`.
     pub(crate) fn kill(&mut self) -> Result<()> {
-        self.daemon
-            .take()
-            .map_or(Ok(()), |daemon| daemon.stop(Signal::KILL, PATIENCE))
+        self.daemon.take().map_or(Ok(()), |daemon| daemon.stop(Signal::KILL, PATIENCE))
     }
 
     pub(crate) fn url(&self) -> String {
@@ -101,27 +83,21 @@ impl RabbitMq {
     }
 
     fn log(&self) -> PathBuf {
-        self.scratch
-            .join("log")
-            .join(format!("{}.log", self.node()))
+        self.scratch.join("log").join(format!("{}.log", self.node()))
     }
 
     /// Debian's own starter insists on its one system-wide node, so this is the script behind it. Told that
     /// systemd watches, it becomes the Erlang machine instead of waiting for it: signals reach the server.
     fn command(&self) -> Command {
         let home = self.scratch.path();
-        let mut command = self
-            .user
-            .command(&self.program, Some(DeathSignal::Terminate));
+        let mut command = self.user.command(&self.program, Some(DeathSignal::Terminate));
         command
             .env_clear()
             .current_dir(home)
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
             .env("LANG", "C.UTF-8")
             .env("HOME", home);
-        command
-            .env("RUNNING_UNDER_SYSTEMD", "true")
-            .env("RABBITMQ_NODENAME", self.node());
+        command.env("RUNNING_UNDER_SYSTEMD", "true").env("RABBITMQ_NODENAME", self.node());
         command
             .env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1")
             .env("RABBITMQ_NODE_PORT", self.ports.amqp.to_string());
@@ -160,9 +136,7 @@ fn prepare(scratch: &Scratch, user: &User) -> Result<()> {
 
 fn start_port_mapper(scratch: &Scratch, user: &User, port: u16) -> Result<Daemon> {
     let mut command = user.command(Path::new("epmd"), Some(DeathSignal::Terminate));
-    command
-        .args(["-address", "127.0.0.1", "-port", &port.to_string()])
-        .current_dir(scratch.path());
+    command.args(["-address", "127.0.0.1", "-port", &port.to_string()]).current_dir(scratch.path());
     let mut daemon = Daemon::start("Erlang's port mapper", command, &scratch.join("epmd.log"))?;
     daemon.wait_until(Duration::from_secs(10), || {
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()

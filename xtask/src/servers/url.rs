@@ -20,16 +20,13 @@ impl ServerUrl {
                 without_password(url)
             )
         };
-        let Some(address) = url
-            .strip_prefix("postgres://")
-            .or_else(|| url.strip_prefix("postgresql://"))
+        let Some(address) =
+            url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"))
         else {
             bail!(unusable());
         };
         let (authority, rest) = address.split_once('/').unwrap_or((address, ""));
-        let (login, place) = authority
-            .rsplit_once('@')
-            .unwrap_or(("postgres", authority));
+        let (login, place) = authority.rsplit_once('@').unwrap_or(("postgres", authority));
         let (host, port) = place.rsplit_once(':').unwrap_or((place, "5432"));
         let (user, password) = match login.split_once(':') {
             Some((user, password)) => (user, Some(password.to_owned())),
@@ -66,10 +63,7 @@ mod tests {
     fn an_address_is_taken_apart() {
         let url = ServerUrl::parse("postgres://lavra:s3cret@db.example:6000/work?sslmode=disable")
             .unwrap();
-        assert_eq!(
-            (url.user.as_str(), url.password.as_deref()),
-            ("lavra", Some("s3cret"))
-        );
+        assert_eq!((url.user.as_str(), url.password.as_deref()), ("lavra", Some("s3cret")));
         assert_eq!((url.host.as_str(), url.port), ("db.example", 6000));
         assert_eq!(
             url.at("127.0.0.1", 7000),

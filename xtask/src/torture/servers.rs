@@ -18,12 +18,8 @@ pub(crate) fn run(_workspace: &Workspace, args: &[String]) -> Result<()> {
     let mut postgres = timed("PostgreSQL starts", || Postgres::start(Tuning::Torture))?;
     postgres.sql("postgres", "CREATE TABLE survivor (step int)")?;
     let ways: [(&str, End); 3] = [
-        ("PostgreSQL stops fast", |server| {
-            server.stop(StopMode::Fast)
-        }),
-        ("PostgreSQL stops at once", |server| {
-            server.stop(StopMode::Immediate)
-        }),
+        ("PostgreSQL stops fast", |server| server.stop(StopMode::Fast)),
+        ("PostgreSQL stops at once", |server| server.stop(StopMode::Immediate)),
         ("PostgreSQL is killed", Postgres::kill),
     ];
     for (step, (what, end)) in ways.into_iter().enumerate() {

@@ -27,7 +27,13 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     output::step(&format!("torture tasks: {seconds} s, seed {seed}"));
     apt::ensure(PACKAGES)?;
     duckdb::ensure(workspace)?;
-    exec::run_beside_data(workspace.cargo().args(["build", "--package", "lavra", "--bin", "lavra"]))?;
+    exec::run_beside_data(workspace.cargo().args([
+        "build",
+        "--package",
+        "lavra",
+        "--bin",
+        "lavra",
+    ]))?;
     let mut postgres = Postgres::start(Tuning::Torture)?;
     let mut rabbitmq = RabbitMq::start()?;
     postgres.sql("postgres", &format!("CREATE DATABASE {DATABASE}"))?;

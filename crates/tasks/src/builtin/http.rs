@@ -54,6 +54,8 @@ fn half_a_minute() -> u64 {
 impl Http {
     /// `private_allowed`: whether tasks may call addresses of the inside.
     pub fn new(artefacts: Artefacts, private_allowed: bool) -> Result<Self, Error> {
+        // Whichever provider the process has already is as good.
+        let _installed = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .user_agent(concat!("lavra/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(Duration::from_secs(10));

@@ -121,7 +121,11 @@ impl<'a> Change<'a> {
             id: write.id,
             status: next.status.as_str(),
             state: &next.state,
-            progress: if within_an_attempt { task.progress.max(next.progress) } else { next.progress },
+            progress: if within_an_attempt {
+                task.progress.max(next.progress)
+            } else {
+                next.progress
+            },
             error: next.error.as_deref(),
             retry_count: next.retry_count,
             run: next.wait.map(|wait| now.saturating_add(micros_of(wait))),

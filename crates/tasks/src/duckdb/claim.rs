@@ -12,7 +12,7 @@ use super::append::{self, NewEvent};
 use super::read::json_at;
 use super::{DuckDb, all, run, set};
 use crate::error::Result;
-use crate::model::{Actor, Claimed, ProcessId, Status, TaskId};
+use crate::model::{Actor, Claimed, ProcessId, Status, TaskId, Token};
 use crate::store::Claim;
 
 const BEST: &str = "
@@ -50,6 +50,12 @@ struct Taken {
     updated: i64,
 }
 
+impl From<&Best> for Taken {
+    fn from(best: &Best) -> Self {
+        Self { id: best.claimed.id, updated: best.updated }
+    }
+}
+
 impl DuckDb {
     pub(super) async fn take(&self, claim: Claim) -> Result<Vec<Claimed>> {
         if claim.limit == 0 || claim.kinds.is_empty() {
@@ -66,16 +72,11 @@ impl DuckDb {
                 return Ok(Vec::new());
             }
             let token = duck.next_sequence();
-            let found = found.into_iter().map(|mut best| {
-                best.claimed.token = token;
-                best.updated = now.max(best.updated + 1);
-                best
-            });
-            let found: Vec<Best> = found.collect();
-            let taken = found.iter().map(|best| Taken { id: best.claimed.id, updated: best.updated });
-            let taken: Vec<Taken> = taken.collect();
-            run(tx, &take, (set(&taken)?, claim.process.0, token))?;
-            let started = found.iter().zip(&events).map(|(best, id)| best.event(*id, claim.process));
+            let found: Vec<Best> = found.into_iter().map(|best| best.taken(token, now)).collect();
+            let rows: Vec<Taken> = found.iter().map(Taken::from).collect();
+            run(tx, &take, (set(&rows)?, claim.process.0, token))?;
+            let started =
+                found.iter().zip(&events).map(|(best, id)| best.event(*id, claim.process));
             append::events(tx, duck.schema().name(), duck.next_sequence(), started)?;
             Ok(found.into_iter().map(|best| best.claimed).collect())
         };
@@ -103,6 +104,12 @@ fn waiting(row: &Row<'_>) -> duckdb::Result<Best> {
 }
 
 impl Best {
+    fn taken(mut self, token: Token, now: i64) -> Self {
+        self.claimed.token = token;
+        self.updated = now.max(self.updated + 1);
+        self
+    }
+
     fn event(&self, id: Uuid, process: ProcessId) -> NewEvent<'static> {
         let attempt = self.claimed.attempts;
         NewEvent {
@@ -110,7 +117,8 @@ impl Best {
             task: self.claimed.id,
             status: Status::InProgress,
             state: "Started",
-            detail: json!({ "action": "start", "attempt": attempt, "process": process }).to_string(),
+            detail: json!({ "action": "start", "attempt": attempt, "process": process })
+                .to_string(),
             actor: Actor::Worker,
             created: self.updated,
             version: self.claimed.version,

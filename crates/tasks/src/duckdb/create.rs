@@ -149,10 +149,11 @@ impl Creation {
         });
         append::events(tx, schema, self.duck.next_sequence(), events)?;
         let Some(announce_in) = self.announce_in else { return Ok(()) };
-        let messages = rows
-            .iter()
-            .filter(|row| row.delay.is_none())
-            .map(|row| Message { id: row.event.0, task: row.id, kind: &row.kind });
+        let messages = rows.iter().filter(|row| row.delay.is_none()).map(|row| Message {
+            id: row.event.0,
+            task: row.id,
+            kind: &row.kind,
+        });
         append::outbox(tx, schema, self.now + announce_in, messages)
     }
 }

@@ -99,12 +99,7 @@ impl Existing {
         Ok(found.into_iter().collect())
     }
 
-    pub(super) fn keep(
-        &self,
-        tx: &Connection,
-        keys: &[Kept<'_>],
-        now: i64,
-    ) -> duckdb::Result<()> {
+    pub(super) fn keep(&self, tx: &Connection, keys: &[Kept<'_>], now: i64) -> duckdb::Result<()> {
         if keys.is_empty() {
             return Ok(());
         }

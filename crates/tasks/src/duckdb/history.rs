@@ -89,9 +89,8 @@ impl DuckDb {
         });
         let job = move |tx: &Connection| {
             let asked: Vec<TaskId> = tasks.iter().map(|(id, _)| *id).collect();
-            let current = all(tx, &current, (set(&asked)?,), |row| {
-                Ok((TaskId(row.get(0)?), row.get(1)?))
-            })?;
+            let current =
+                all(tx, &current, (set(&asked)?,), |row| Ok((TaskId(row.get(0)?), row.get(1)?)))?;
             let current: HashMap<TaskId, i32> = current.into_iter().collect();
             let unchanged = tasks.iter().filter(|(id, version)| current.get(id) == Some(version));
             let gone: Vec<TaskId> = unchanged.map(|(id, _)| *id).collect();
@@ -118,8 +117,7 @@ impl DuckDb {
         let letters = self.sql(
             "DELETE FROM kodus_workflow.task_dead_letters WHERE id < $1::UUID AND task_id IS NULL",
         );
-        let keys =
-            self.sql("DELETE FROM kodus_workflow.task_keys WHERE epoch_us(created_at) < $1");
+        let keys = self.sql("DELETE FROM kodus_workflow.task_keys WHERE epoch_us(created_at) < $1");
         let processes =
             self.sql("DELETE FROM kodus_workflow.processes WHERE epoch_us(beat_at) < $1");
         let (floor, before) = (floor(before), micros(before));

@@ -42,8 +42,9 @@ impl DuckDb {
         let store = Self { duck };
         let sql = "SELECT greatest((SELECT coalesce(max(token), 0) FROM kodus_workflow.tasks),
                        (SELECT coalesce(max(transaction), 0) FROM kodus_workflow.task_events))";
-        let seen = store.select("find the last token", sql, (), |row| row.get(0)).await?;
-        seen.into_iter().for_each(|seen| store.duck.sequence_beyond(seen));
+        for seen in store.select("find the last token", sql, (), |row| row.get(0)).await? {
+            store.duck.sequence_beyond(seen);
+        }
         Ok(store)
     }
 

@@ -21,9 +21,8 @@ impl DuckDb {
         held: Vec<(TaskId, Token)>,
     ) -> Result<Vec<Lost>> {
         let beat = Beat {
-            known: self.sql(
-                "SELECT to_json(types)::VARCHAR FROM kodus_workflow.processes WHERE id = $1",
-            ),
+            known: self
+                .sql("SELECT to_json(types)::VARCHAR FROM kodus_workflow.processes WHERE id = $1"),
             renew: self.sql(
                 "UPDATE kodus_workflow.processes SET beat_at = make_timestamp($2) WHERE id = $1",
             ),
@@ -67,6 +66,23 @@ impl DuckDb {
         );
         let since = self.now().saturating_sub(micros_of(stale));
         self.select("find orphaned tasks", &sql, (since, limit as i64), task).await
+    }
+
+    pub(super) async fn astray(
+        &self,
+        process: ProcessId,
+        held: Vec<TaskId>,
+        age: Duration,
+    ) -> Result<Vec<Task>> {
+        let sql = format!(
+            "SELECT {TASK} FROM kodus_workflow.tasks
+             WHERE status = 'IN_PROGRESS' AND process = $1 AND epoch_us(updated_at) < $2"
+        );
+        let before = self.now().saturating_sub(micros_of(age));
+        let params = (process.0, before);
+        let mut found = self.select("find claims that went astray", &sql, params, task).await?;
+        found.retain(|task| !held.contains(&task.id));
+        Ok(found)
     }
 
     pub(super) async fn unconfirmed(&self, limit: usize) -> Result<Vec<Task>> {

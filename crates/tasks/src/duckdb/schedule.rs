@@ -48,8 +48,8 @@ impl DuckDb {
     }
 
     pub(super) async fn drop_schedule(&self, name: String) -> Result<bool> {
-        let sql = self
-            .sql("DELETE FROM kodus_workflow.task_schedules WHERE name = $1 RETURNING name");
+        let sql =
+            self.sql("DELETE FROM kodus_workflow.task_schedules WHERE name = $1 RETURNING name");
         let job = move |tx: &Connection| all(tx, &sql, (&name,), |_| Ok(()));
         Ok(!self.duck.write("remove a schedule", job).await?.is_empty())
     }

@@ -83,6 +83,15 @@ impl Store for DuckDb {
         self.orphaned(stale, limit).await
     }
 
+    async fn strays(
+        &self,
+        process: ProcessId,
+        held: Vec<TaskId>,
+        age: Duration,
+    ) -> Result<Vec<Task>> {
+        self.astray(process, held, age).await
+    }
+
     async fn overdue_stops(&self, limit: usize) -> Result<Vec<Task>> {
         self.unconfirmed(limit).await
     }
@@ -127,11 +136,22 @@ impl Store for DuckDb {
         self.drop_schedule(name).await
     }
 
-    async fn fire(&self, name: String, from: Timestamp, to: Timestamp, row: NewRow, announce: bool) -> Result<bool> {
+    async fn fire(
+        &self,
+        name: String,
+        from: Timestamp,
+        to: Timestamp,
+        row: NewRow,
+        announce: bool,
+    ) -> Result<bool> {
         self.fire_once(name, from, to, row, announce).await
     }
 
-    async fn dead_letters(&self, before: Option<DeadLetterId>, limit: usize) -> Result<Vec<DeadLetter>> {
+    async fn dead_letters(
+        &self,
+        before: Option<DeadLetterId>,
+        limit: usize,
+    ) -> Result<Vec<DeadLetter>> {
         self.letters(before, limit).await
     }
 

@@ -71,7 +71,8 @@ impl Job {
         let current: HashMap<TaskId, Current> =
             all(tx, &self.current, (set(&ids)?,), read_current)?.into_iter().collect();
         let (mut written, mut applied) = (Vec::with_capacity(ids.len()), Vec::new());
-        for (write, (events, row_id)) in self.writes.iter().zip(self.events.iter().zip(&self.row_ids))
+        for (write, (events, row_id)) in
+            self.writes.iter().zip(self.events.iter().zip(&self.row_ids))
         {
             let task = current.get(&write.id).filter(|task| task.satisfies(write.guard));
             written.push(match task {

@@ -180,7 +180,8 @@ impl Postgres {
         ];
         let answer = self.pg.query(operation, EXISTING, &params).await?;
         let found = rows(operation, &answer, |row| {
-            let (of_key, of_hash): (Option<Uuid>, Option<Uuid>) = (row.try_get(2)?, row.try_get(4)?);
+            let (of_key, of_hash): (Option<Uuid>, Option<Uuid>) =
+                (row.try_get(2)?, row.try_get(4)?);
             let found = Found {
                 is_same: row.try_get(1)?,
                 of_key: of_key.map(TaskId),

@@ -6,7 +6,7 @@ use lavra_db::tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::read::{TASK, task};
-use super::{Postgres, rows};
+use super::{Postgres, rows, uuids};
 use crate::error::Result;
 use crate::model::{ProcessId, Task, TaskId, Token};
 use crate::store::{Lost, Process};
@@ -76,6 +76,28 @@ impl Postgres {
         );
         let (stale, limit) = (stale.as_secs_f64(), limit as i64);
         let params = [(&stale as _, Type::FLOAT8), (&limit as _, Type::INT8)];
+        let answer = self.pg.query(operation, &sql, &params).await?;
+        rows(operation, &answer, task)
+    }
+
+    pub(super) async fn astray(
+        &self,
+        process: ProcessId,
+        held: Vec<TaskId>,
+        age: Duration,
+    ) -> Result<Vec<Task>> {
+        let operation = "find claims that went astray";
+        let sql = format!(
+            "SELECT {TASK} FROM kodus_workflow.tasks
+             WHERE status = 'IN_PROGRESS' AND process = $1 AND NOT id = ANY($2)
+               AND updated_at < now() - make_interval(secs => $3)"
+        );
+        let (held, age) = (uuids(&held, |id| id.0), age.as_secs_f64());
+        let params = [
+            (&process.0 as _, Type::UUID),
+            (&held as _, Type::UUID_ARRAY),
+            (&age as _, Type::FLOAT8),
+        ];
         let answer = self.pg.query(operation, &sql, &params).await?;
         rows(operation, &answer, task)
     }

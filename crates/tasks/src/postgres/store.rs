@@ -83,6 +83,15 @@ impl Store for Postgres {
         self.orphaned(stale, limit).await
     }
 
+    async fn strays(
+        &self,
+        process: ProcessId,
+        held: Vec<TaskId>,
+        age: Duration,
+    ) -> Result<Vec<Task>> {
+        self.astray(process, held, age).await
+    }
+
     async fn overdue_stops(&self, limit: usize) -> Result<Vec<Task>> {
         self.unconfirmed(limit).await
     }

@@ -29,7 +29,7 @@ pub(super) async fn keep(shared: Arc<Shared>) {
             () = tokio::time::sleep(shared.config.heartbeat) => {}
             () = cancels.rung() => {}
         }
-        match shared.tasks.store().beat(shared.process.clone(), shared.held.list()).await {
+        match shared.tasks.beat(shared.process.clone(), shared.held.list()).await {
             Ok(lost) => {
                 last_good = Instant::now();
                 shared.held.lose(&lost);

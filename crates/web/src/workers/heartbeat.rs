@@ -89,7 +89,7 @@ pub(crate) async fn beat(
     let kinds = beat.types.unwrap_or(kinds);
     tasks.declare(kinds.clone()).await?;
     let worker = Process { id, name, kinds };
-    let lost = tasks.store().beat(worker.clone(), held.clone()).await?;
+    let lost = tasks.beat(worker.clone(), held.clone()).await?;
     give_back(&tasks, roster.named(&worker, &held, Instant::now())).await;
     let lost = lost.into_iter().map(|lost| Loss { id: lost.id.0, cancelled: lost.cancelled });
     Ok(Json(Answer { lost: lost.collect(), heartbeat_seconds: HEARTBEAT.as_secs() }))

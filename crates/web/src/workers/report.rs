@@ -33,7 +33,7 @@ pub(crate) struct Reported {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"token": 4711, "progress": 40, "state": "Counting 4/10"}))]
-pub(crate) struct Progress {
+pub(crate) struct Step {
     token: Token,
     /// It never goes back within an attempt.
     #[schema(minimum = 0, maximum = 100)]
@@ -56,7 +56,7 @@ pub(crate) struct Progress {
     tag = "workers",
     operation_id = "report_progress",
     params(("id" = Uuid, Path)),
-    request_body = Progress,
+    request_body = Step,
     responses(
         (status = 200, description = "It is written", body = Reported),
         (status = 409, response = crate::openapi::Refused),
@@ -67,7 +67,7 @@ pub(crate) async fn progress(
     State(tasks): State<Tasks>,
     State(roster): State<Arc<Roster>>,
     Id(id): Id<TaskId>,
-    JsonBody(report): JsonBody<Progress>,
+    JsonBody(report): JsonBody<Step>,
 ) -> Result<Json<Reported>, Problem> {
     if !(0..=100).contains(&report.progress) {
         let detail = format!("progress must be between 0 and 100, not {}", report.progress);
@@ -215,7 +215,8 @@ pub(crate) async fn fail(
 
 /// The text of an error as it can be stored.
 fn storable(error: &str) -> String {
-    let end = error.floor_char_boundary(LONGEST_ERROR);
+    let longest = error.len().min(LONGEST_ERROR);
+    let end = (0..=longest).rev().find(|end| error.is_char_boundary(*end)).unwrap_or(0);
     let cut = error[..end].replace('\0', "\u{FFFD}");
     if end < error.len() { format!("{cut}…") } else { cut }
 }

@@ -71,7 +71,9 @@ impl Roster {
         held: &[(TaskId, Token)],
         now: Instant,
     ) -> Vec<(TaskId, Token)> {
-        held.iter().for_each(|(task, _)| self.heard_of(*task));
+        for (task, _) in held {
+            self.heard_of(*task);
+        }
         let mut workers = self.lock();
         let known = workers.meet(worker, now);
         let overdue: Vec<(TaskId, Token)> = known
@@ -118,7 +120,9 @@ impl Workers {
         let is_silent = |known: &Worker| now.saturating_duration_since(known.seen) > FORGET;
         let silent: Vec<ProcessId> =
             self.known.iter().filter(|(_, known)| is_silent(known)).map(|(id, _)| *id).collect();
-        silent.into_iter().for_each(|worker| self.forget(worker));
+        for worker in silent {
+            self.forget(worker);
+        }
     }
 }
 

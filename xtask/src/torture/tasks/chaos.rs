@@ -62,7 +62,11 @@ pub(super) fn strike(
         }
         _ => {
             output::note("RabbitMQ ends");
-            if random.below(2) == 0 { rabbitmq.stop()? } else { rabbitmq.kill()? }
+            if random.below(2) == 0 {
+                rabbitmq.stop()?
+            } else {
+                rabbitmq.kill()?
+            }
             std::thread::sleep(Duration::from_millis(random.between(100, 2000)));
             rabbitmq.resume()?;
             toll.rabbitmq += 1;

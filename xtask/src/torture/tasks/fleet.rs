@@ -129,11 +129,16 @@ impl Fleet {
 
     fn begin(&mut self, place: usize) -> Result<()> {
         let mut command = std::process::Command::new(&self.lavra);
-        command
-            .current_dir(self.directory.path())
-            .args(["--database", &self.database, "--broker", &self.broker]);
+        command.current_dir(self.directory.path()).args([
+            "--database",
+            &self.database,
+            "--broker",
+            &self.broker,
+        ]);
         match self.members[place].port {
-            Some(port) => command.args(["serve", "--demo-types", "--listen"]).arg(format!("127.0.0.1:{port}")),
+            Some(port) => {
+                command.args(["serve", "--demo-types", "--listen"]).arg(format!("127.0.0.1:{port}"))
+            }
             None => command.args(["runner", "--demo-types"]),
         };
         // One server also runs tasks, the other only serves.

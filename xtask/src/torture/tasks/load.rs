@@ -89,7 +89,9 @@ fn create(servers: &[u16], key: &str, random: &mut Random, stop: &AtomicBool) ->
     loop {
         let server = servers[random.below(servers.len() as u64) as usize];
         let headers = [("idempotency-key", key)];
-        if let Ok((200 | 201, answer)) = http::send(server, "POST", "/tasks", &headers, &body.to_string()) {
+        if let Ok((200 | 201, answer)) =
+            http::send(server, "POST", "/tasks", &headers, &body.to_string())
+        {
             let task: Value = serde_json::from_str(&answer).ok()?;
             return task.get("id")?.as_str().map(str::to_owned);
         }

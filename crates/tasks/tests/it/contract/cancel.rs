@@ -55,7 +55,10 @@ async fn the_worker_confirms_that_it_stopped(world: World) {
     let task = world.happen(running.id, &Happening::ConfirmStop).await;
     assert_eq!((task.status, task.stop_by, task.version), (Status::Cancelled, None, 3));
     let event = world.history(running.id).await.pop().unwrap();
-    assert_eq!((event.actor, event.detail), (Actor::Worker, Some(json!({"action": "stop-confirmed"}))));
+    assert_eq!(
+        (event.actor, event.detail),
+        (Actor::Worker, Some(json!({"action": "stop-confirmed"})))
+    );
 }
 
 async fn a_stop_that_nobody_confirms_is_overdue(world: World) {

@@ -177,7 +177,11 @@ async fn a_claim_of_nothing_writes_nothing(world: World) {
     for _ in 0..10 {
         assert_eq!(world.take(&["a", "c"], 100).await.len(), 0);
     }
-    assert!(begun.elapsed() < Duration::from_secs(2), "ten empty claims took {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "ten empty claims took {:?}",
+        begun.elapsed()
+    );
     assert_eq!(world.read(running.id).await, task);
     assert_eq!(world.stream().await, before);
     let next = world.take(&["b"], 1).await.remove(0);

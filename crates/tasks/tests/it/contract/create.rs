@@ -79,7 +79,7 @@ async fn a_delayed_task_is_not_announced(world: World) {
 }
 
 async fn nothing_of_a_call_is_made_when_one_row_is_wrong(world: World) {
-    let good = NewRow { key: key("k", 1), input_hash: Some(hash(1)), ..world.row("a") };
+    let good = NewRow { key: Some(key("k", 1)), input_hash: Some(hash(1)), ..world.row("a") };
     let bad = NewRow { metadata: "{".into(), ..world.row("a") };
     world.create(vec![good.clone(), bad], true).await.unwrap_err();
 
@@ -94,7 +94,7 @@ async fn a_wrong_neighbour_costs_the_others_nothing(world: World) {
     let rows: Vec<NewRow> = (0..20)
         .map(|n| NewRow {
             metadata: if n % 4 == 3 { "{".into() } else { "{}".into() },
-            key: key(&format!("k{n}"), n),
+            key: Some(key(&format!("k{n}"), n)),
             ..world.row("a")
         })
         .collect();

@@ -31,7 +31,7 @@ fn of_input(world: &World, n: u32) -> NewRow {
 
 /// With the key `k` and the fingerprint `n`.
 fn with_key(world: &World, n: u32) -> NewRow {
-    NewRow { key: key("k", n), ..world.row("a") }
+    NewRow { key: Some(key("k", n)), ..world.row("a") }
 }
 
 async fn create(world: &World, row: &NewRow) -> Made {
@@ -87,7 +87,7 @@ async fn creators_of_overlapping_sets_do_not_block_each_other(world: World) {
             let mut rows: Vec<NewRow> =
                 (0..50).map(|n| of_input(&world, 1000 * round + n)).collect();
             for (n, row) in rows.iter_mut().enumerate() {
-                row.key = key(&format!("{round}-{n}"), 1);
+                row.key = Some(key(&format!("{round}-{n}"), 1));
             }
             if place % 2 == 1 {
                 rows.reverse();
@@ -105,7 +105,7 @@ async fn the_same_key_answers_the_first_task(world: World) {
     let first = with_key(&world, 1);
     assert_eq!(create(&world, &first).await, Made::New);
     assert_eq!(create(&world, &with_key(&world, 1)).await, Made::Existing(first.id));
-    let other = NewRow { key: key("another", 1), ..world.row("a") };
+    let other = NewRow { key: Some(key("another", 1)), ..world.row("a") };
     assert_eq!(create(&world, &other).await, Made::New);
     assert_eq!(world.count(TASKS).await, 2);
 }

@@ -6,7 +6,7 @@ use lavra_tasks::machine::Happening;
 use lavra_tasks::model::{Claimed, ProcessId, TaskId};
 use lavra_tasks::store::{Claim, Lost, Process};
 
-use crate::support::shorthand::{CANCEL, fail};
+use crate::support::shorthand::{CANCEL, fail, living};
 use crate::support::{World, on_each_engine};
 
 on_each_engine!(
@@ -43,7 +43,7 @@ async fn orphans(world: &World) -> Vec<TaskId> {
 }
 
 async fn a_beat_writes_the_row_of_the_process(world: World) {
-    let process = world.living(world.process());
+    let process = living(world.process());
     assert_eq!(world.beat(process.clone(), Vec::new()).await.unwrap(), []);
     silence(&world, process.id).await;
     let kinds = vec!["a".into(), "it's".into()];
@@ -58,7 +58,7 @@ async fn a_beat_writes_the_row_of_the_process(world: World) {
 }
 
 async fn a_beat_names_the_tasks_that_were_lost_and_only_those(world: World) {
-    let process = world.living(world.process());
+    let process = living(world.process());
     world.make_many("a", 5).await;
     let held = claim_as(&world, process.id, 5).await;
     let [kept, cancelled, ended, given_back, removed] = held.as_slice() else { panic!("five") };
@@ -87,7 +87,7 @@ async fn a_task_taken_over_is_lost_even_if_it_runs(world: World) {
     world.happen(ours.id, &fail(Some(0))).await;
     let theirs = world.take(&["a"], 1).await.remove(0);
     assert_eq!(theirs.id, ours.id);
-    let process = world.living(world.process());
+    let process = living(world.process());
     let lost = world.beat(process.clone(), vec![(ours.id, ours.token)]).await.unwrap();
     assert_eq!(lost, [Lost { id: ours.id, token: ours.token, cancelled: false }]);
     assert_eq!(world.beat(process, vec![(theirs.id, theirs.token)]).await.unwrap(), []);
@@ -98,13 +98,13 @@ async fn a_task_cancelled_after_it_was_taken_over_is_not_ours_to_stop(world: Wor
     world.happen(ours.id, &fail(Some(0))).await;
     world.take(&["a"], 1).await;
     world.happen(ours.id, &CANCEL).await;
-    let process = world.living(world.process());
+    let process = living(world.process());
     let lost = world.beat(process, vec![(ours.id, ours.token)]).await.unwrap();
     assert_eq!(lost, [Lost { id: ours.id, token: ours.token, cancelled: false }]);
 }
 
 async fn tasks_of_a_silent_process_are_orphans(world: World) {
-    let process = world.living(world.process());
+    let process = living(world.process());
     world.beat(process.clone(), Vec::new()).await.unwrap();
     world.make_many("a", 3).await;
     let held = claim_as(&world, process.id, 2).await;
@@ -125,12 +125,12 @@ async fn tasks_of_a_process_without_a_row_are_orphans(world: World) {
 }
 
 async fn tasks_of_a_living_process_are_no_orphans(world: World) {
-    let (living, dead) = (world.process(), world.process());
-    for process in [living, dead] {
-        world.beat(world.living(process), Vec::new()).await.unwrap();
+    let (alive, dead) = (world.process(), world.process());
+    for process in [alive, dead] {
+        world.beat(living(process), Vec::new()).await.unwrap();
     }
     world.make_many("a", 4).await;
-    claim_as(&world, living, 2).await;
+    claim_as(&world, alive, 2).await;
     let left = claim_as(&world, dead, 2).await;
     silence(&world, dead).await;
     assert_eq!(orphans(&world).await, [left[0].id, left[1].id]);
@@ -139,12 +139,12 @@ async fn tasks_of_a_living_process_are_no_orphans(world: World) {
 async fn a_process_that_retires_leaves_no_row(world: World) {
     let (one, other) = (world.process(), world.process());
     for process in [one, other] {
-        world.beat(world.living(process), Vec::new()).await.unwrap();
+        world.beat(living(process), Vec::new()).await.unwrap();
     }
     world.retire(one).await.unwrap();
     assert_eq!(world.count("SELECT count(*) FROM kodus_workflow.processes").await, 1);
     world.retire(one).await.unwrap();
-    world.beat(world.living(one), Vec::new()).await.unwrap();
+    world.beat(living(one), Vec::new()).await.unwrap();
     assert_eq!(world.count("SELECT count(*) FROM kodus_workflow.processes").await, 2);
 }
 

@@ -58,8 +58,10 @@ async fn metadata_is_merged_key_by_key(world: World) {
 
 async fn metadata_of_one_leaves_that_of_others_alone(world: World) {
     let (one, other) = (world.running().await, world.running().await);
-    let mut writes =
-        vec![world.decide(one.id, &step(1, "on")).await, world.decide(other.id, &step(1, "on")).await];
+    let mut writes = vec![
+        world.decide(one.id, &step(1, "on")).await,
+        world.decide(other.id, &step(1, "on")).await,
+    ];
     writes[1].metadata = Some(json!({"mine": 1}));
     world.write(writes).await.unwrap();
     assert_eq!(world.read(one.id).await.metadata, json!({}));

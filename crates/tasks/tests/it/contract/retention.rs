@@ -6,7 +6,7 @@ use lavra_tasks::model::{Task, TaskId};
 use lavra_tasks::store::{Expiry, NewRow};
 use serde_json::json;
 
-use crate::support::shorthand::{CANCEL, fail, key};
+use crate::support::shorthand::{CANCEL, fail, key, living};
 use crate::support::{World, on_each_engine};
 
 on_each_engine!(
@@ -115,8 +115,7 @@ async fn a_removed_task_leaves_nothing(world: World) {
     assert_eq!(world.history(gone).await, []);
     assert_eq!(world.dead_letters(None, 10).await.unwrap(), []);
     assert_eq!(world.read(stays).await.version, 2);
-    for (table, rows) in
-        [("tasks", 1), ("task_inputs", 1), ("task_results", 1), ("task_events", 3)]
+    for (table, rows) in [("tasks", 1), ("task_inputs", 1), ("task_results", 1), ("task_events", 3)]
     {
         assert_eq!(left(&world, table).await, rows, "{table}");
     }
@@ -139,7 +138,8 @@ async fn the_history_of_living_tasks_stays(world: World) {
     let (ended, running) = (completed(&world).await, world.running().await.id);
     let waiting = world.make_one("a").await;
     let now = world.clock().now();
-    let (before, after) = (now - SignedDuration::from_hours(1), now + SignedDuration::from_hours(1));
+    let (before, after) =
+        (now - SignedDuration::from_hours(1), now + SignedDuration::from_hours(1));
     assert_eq!(world.sweep_history(before, 100).await.unwrap(), 0);
     assert_eq!(world.history(ended).await.len(), 3);
     assert_eq!(world.sweep_history(after, 100).await.unwrap(), 3);
@@ -161,8 +161,8 @@ async fn a_sweep_takes_no_more_events_than_asked(world: World) {
 }
 
 async fn a_sweep_takes_old_keys_letters_and_processes(world: World) {
-    world.make(vec![NewRow { key: key("k", 1), ..world.row("a") }]).await;
-    world.beat(world.living(world.process()), Vec::new()).await.unwrap();
+    world.make(vec![NewRow { key: Some(key("k", 1)), ..world.row("a") }]).await;
+    world.beat(living(world.process()), Vec::new()).await.unwrap();
     let claimed = world.take(&["a"], 1).await.remove(0);
     world.happen(claimed.id, &fail(None)).await;
     let unread = lavra_tasks::store::DeadLetter {
@@ -175,7 +175,8 @@ async fn a_sweep_takes_old_keys_letters_and_processes(world: World) {
     let now = world.clock().now();
     world.sweep_history(now - SignedDuration::from_hours(1), 100).await.unwrap();
     let counts = async || {
-        let (keys, letters) = (left(&world, "task_keys").await, left(&world, "task_dead_letters").await);
+        let (keys, letters) =
+            (left(&world, "task_keys").await, left(&world, "task_dead_letters").await);
         (keys, letters, left(&world, "processes").await)
     };
     assert_eq!(counts().await, (1, 2, 1));

@@ -96,7 +96,9 @@ async fn a_task_that_waits_for_its_retry_is_not_announced(world: World) {
         world.decide(waiting.id, &fail(Some(60))).await,
         world.decide(ended.id, &Happening::Complete).await,
     ];
-    writes.iter_mut().for_each(|write| write.announce = true);
+    for write in &mut writes {
+        write.announce = true;
+    }
     world.write(writes).await.unwrap();
     assert_eq!(world.outbox_depth().await.unwrap(), 0);
 }

@@ -8,7 +8,7 @@ use lavra_tasks::model::Status;
 use lavra_tasks::store::{Expiry, ListFilter, Made, NewRow, Schedule};
 use serde_json::json;
 
-use crate::support::shorthand::{CANCEL, fail, hash, key, step};
+use crate::support::shorthand::{CANCEL, fail, hash, key, living, step};
 use crate::support::{World, on_each_engine};
 
 on_each_engine!(a_task_lives_in_a_schema_of_another_name);
@@ -27,13 +27,13 @@ async fn a_task_lives_in_a_schema_of_another_name(world: World) {
 async fn work(world: &World) {
     world.declare(vec!["a".into()]).await.unwrap();
     assert_eq!(world.declared().await.unwrap(), ["a"]);
-    let row = NewRow { input_hash: Some(hash(1)), key: key("k", 1), ..world.row("a") };
+    let row = NewRow { input_hash: Some(hash(1)), key: Some(key("k", 1)), ..world.row("a") };
     let made = world.create(vec![row.clone(), world.row("a"), world.row("a")], true).await.unwrap();
     assert_eq!(made, vec![Made::New; 3]);
     let again = NewRow { key: None, ..NewRow { id: world.row("a").id, ..row.clone() } };
     assert_eq!(world.create(vec![again], true).await.unwrap(), [Made::Existing(row.id)]);
 
-    let process = world.living(world.process());
+    let process = living(world.process());
     world.beat(process.clone(), Vec::new()).await.unwrap();
     let claimed = world.take(&["a"], 3).await;
     world.happen(claimed[0].id, &step(10, "on")).await;
@@ -84,7 +84,9 @@ async fn clean(world: &World) {
     };
     world.put_schedule(schedule.clone()).await.unwrap();
     let to = "2026-01-03T03:00:00Z".parse().unwrap();
-    assert!(world.fire("nightly".into(), schedule.next_at, to, world.row("a"), true).await.unwrap());
+    assert!(
+        world.fire("nightly".into(), schedule.next_at, to, world.row("a"), true).await.unwrap()
+    );
     assert_eq!(world.schedules().await.unwrap().len(), 1);
     assert!(world.remove_schedule("nightly".into()).await.unwrap());
 
@@ -102,8 +104,7 @@ async fn clean(world: &World) {
     assert!(world.remove_dead_letter(letter.id).await.unwrap());
 
     let later = world.clock().now() + SignedDuration::from_hours(1);
-    let expiry =
-        Expiry { completed_before: later, cancelled_before: later, failed_before: later };
+    let expiry = Expiry { completed_before: later, cancelled_before: later, failed_before: later };
     let expired = world.expired(expiry, 10).await.unwrap();
     assert_eq!(world.dossiers(expired.clone()).await.unwrap().len(), 2);
     let gone = expired.iter().map(|task| (task.id, task.version)).collect();

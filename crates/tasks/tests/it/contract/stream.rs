@@ -33,8 +33,7 @@ async fn events_come_in_the_order_of_their_transactions(world: World) {
     let events = world.stream().await;
     let order: Vec<_> = events.iter().map(|event| (event.task_id, event.version)).collect();
     let [first, second, third] = made.as_slice() else { panic!("three were made") };
-    let expected =
-        [(first, 0), (second, 0), (third, 0), (first, 1), (second, 1), (second, 2)];
+    let expected = [(first, 0), (second, 0), (third, 0), (first, 1), (second, 1), (second, 2)];
     assert_eq!(order, expected.map(|(id, version)| (*id, version)));
     assert!(events.is_sorted_by_key(|event| (event.transaction, event.id)));
     assert_eq!(events[0], world.history(*first).await[0]);

@@ -28,7 +28,8 @@ on_each_engine!(
 /// Everything that a refused write could have left.
 async fn traces(world: &World, id: TaskId) -> (lavra_tasks::model::Task, Vec<Event>, [i64; 3]) {
     let mut counts = [0; 3];
-    for (count, table) in counts.iter_mut().zip(["task_results", "task_dead_letters", "task_outbox"])
+    for (count, table) in
+        counts.iter_mut().zip(["task_results", "task_dead_letters", "task_outbox"])
     {
         *count = world.count(&format!("SELECT count(*) FROM kodus_workflow.{table}")).await;
     }
@@ -57,7 +58,10 @@ async fn a_completed_task_has_its_result(world: World) {
     assert!(result.created_at >= task.created_at);
     let last = world.history(running.id).await.pop().unwrap();
     assert_eq!((last.status, last.actor, last.version), (Status::Completed, Actor::Worker, 2));
-    assert_eq!((last.detail, last.created_at), (Some(json!({"action": "complete"})), task.updated_at));
+    assert_eq!(
+        (last.detail, last.created_at),
+        (Some(json!({"action": "complete"})), task.updated_at)
+    );
 }
 
 async fn a_later_result_takes_the_place_of_the_first(world: World) {

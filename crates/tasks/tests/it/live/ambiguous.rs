@@ -51,7 +51,8 @@ async fn a_cut_after_commit_ends_nothing_twice_and_loses_nothing() {
         let ends = actions(&events).iter().filter(|action| *action == "complete").count();
         assert_eq!(ends, 1, "round {round}: {events:#?}");
     }
-    assert!(proxy.has_swallowed(), "no answer was ever lost: the test tests nothing");
+    let lost = proxy.swallowed();
+    assert!(lost >= 8, "only {lost} answers were lost: the test tests too little");
     rig.stop().await;
 }
 

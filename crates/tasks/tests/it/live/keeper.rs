@@ -15,6 +15,7 @@ on_each_engine!(
     a_dead_process_s_task_is_taken_over_within_fifteen_seconds,
     a_task_that_kills_its_processes_fails_in_the_end,
     a_schedule_fires_once_however_many_keep,
+    a_row_reads_the_same_while_others_are_written,
 );
 
 fn keep(rig: &mut Rig, config: Config) {
@@ -92,5 +93,36 @@ async fn a_schedule_fires_once_however_many_keep(world: World) {
     let made = world.count("SELECT count(*) FROM kodus_workflow.tasks").await;
     assert!((1..=2).contains(&made), "a minute may have turned; {made} were made");
     assert!(schedule.next_at > rig.tasks.now());
+    rig.stop().await;
+}
+
+async fn a_row_reads_the_same_while_others_are_written(world: World) {
+    let mut rig = Rig::new(&world).await;
+    rig.tasks.schedule("yearly", "act", "0 0 1 1 *", json!({})).await.unwrap();
+    let expected = rig.tasks.store().schedules().await.unwrap();
+    rig.run(RunnerConfig::default());
+    let readers: Vec<_> = (0..4)
+        .map(|_| {
+            let (tasks, expected) = (rig.tasks.clone(), expected.clone());
+            tokio::spawn(async move {
+                for _ in 0..250 {
+                    assert_eq!(tasks.store().schedules().await.unwrap(), expected);
+                    let filter = lavra_tasks::store::ListFilter { limit: 5, ..Default::default() };
+                    tasks.store().list(filter).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    let request = lavra_tasks::NewTask {
+        kind: "act".into(),
+        payload: json!({ "do": "complete" }),
+        ..lavra_tasks::NewTask::default()
+    };
+    while readers.iter().any(|reader| !reader.is_finished()) {
+        rig.tasks.create_all(vec![request.clone(); 5]).await.unwrap();
+    }
+    for reader in readers {
+        reader.await.unwrap();
+    }
     rig.stop().await;
 }

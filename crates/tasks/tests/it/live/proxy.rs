@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,6 +15,7 @@ pub(crate) struct Proxy {
     down: watch::Sender<bool>,
     /// Cuts a connection in the place of passing on the server's next answer.
     swallow: Arc<AtomicBool>,
+    swallowed: Arc<AtomicUsize>,
 }
 
 impl Proxy {
@@ -22,7 +23,7 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (down, _) = watch::channel(false);
-        let proxy = Self { address, down, swallow: Arc::default() };
+        let proxy = Self { address, down, swallow: Arc::default(), swallowed: Arc::default() };
         let this = proxy.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -42,8 +43,8 @@ impl Proxy {
         self.swallow.store(true, Ordering::SeqCst);
     }
 
-    pub(crate) fn has_swallowed(&self) -> bool {
-        !self.swallow.load(Ordering::SeqCst)
+    pub(crate) fn swallowed(&self) -> usize {
+        self.swallowed.load(Ordering::SeqCst)
     }
 
     async fn carry(self, mut client: TcpStream, server: SocketAddr) {
@@ -66,6 +67,7 @@ impl Proxy {
                 read = upstream.read(&mut back) => match read {
                     Ok(count) if count > 0 => {
                         if asked && self.swallow.swap(false, Ordering::SeqCst) {
+                            self.swallowed.fetch_add(1, Ordering::SeqCst);
                             return;
                         }
                         if client.write_all(&back[..count]).await.is_err() {

@@ -69,8 +69,8 @@ impl Drop for Server {
         let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         let dropped = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            let _best_effort = runtime
-                .block_on(async { connect("postgres").await.batch_execute(&drop).await });
+            let _best_effort =
+                runtime.block_on(async { connect("postgres").await.batch_execute(&drop).await });
             std::io::Result::Ok(())
         });
         let _best_effort = dropped.join();
@@ -93,7 +93,9 @@ async fn connect(database: &str) -> Client {
 
 async fn template() -> String {
     let mut hasher = DefaultHasher::new();
-    MIGRATIONS.iter().for_each(|migration| (migration.id, migration.postgres).hash(&mut hasher));
+    for migration in MIGRATIONS {
+        (migration.id, migration.postgres).hash(&mut hasher);
+    }
     let name = format!("lavra_tasks_{:016x}", hasher.finish());
     // The lock ends with the connection.
     let client = connect("postgres").await;
@@ -103,7 +105,10 @@ async fn template() -> String {
     let found = client.query_typed(sql, &[(&name as _, Type::TEXT)]).await.unwrap();
     if !found.first().is_some_and(|row| row.get(0)) {
         // There, but no template: whoever made it died half-way.
-        client.batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await.unwrap();
+        client
+            .batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+            .await
+            .unwrap();
         client.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE template0")).await.unwrap();
         let target = Target::parse(&url(POSTGRES, &name)).unwrap();
         let database = Database::open(&target, Schema::default(), PATIENCE).await.unwrap();

@@ -15,8 +15,8 @@ pub(crate) fn hash(n: u32) -> String {
     format!("{n:064x}")
 }
 
-pub(crate) fn key(text: &str, fingerprint: u32) -> Option<Key> {
-    Some(Key { key: text.to_owned(), fingerprint: hash(fingerprint) })
+pub(crate) fn key(text: &str, fingerprint: u32) -> Key {
+    Key { key: text.to_owned(), fingerprint: hash(fingerprint) }
 }
 
 /// A guard by everything that is known of the task.
@@ -30,6 +30,11 @@ pub(crate) fn fail(retry_in: Option<u64>) -> Happening {
 
 pub(crate) fn step(progress: i16, state: &str) -> Happening {
     Happening::Step { progress, state: state.into(), detail: None }
+}
+
+/// The row of a process that knows the type `a`.
+pub(crate) fn living(id: ProcessId) -> Process {
+    Process { id, name: "test".into(), kinds: vec!["a".into()] }
 }
 
 pub(crate) const CANCEL: Happening = Happening::Cancel { stop_within: Duration::from_secs(30) };
@@ -69,11 +74,6 @@ impl World {
 
     pub(crate) fn process(&self) -> ProcessId {
         ProcessId(self.clock().new_id())
-    }
-
-    /// The row of a process that knows the type `a`.
-    pub(crate) fn living(&self, id: ProcessId) -> Process {
-        Process { id, name: "test".into(), kinds: vec!["a".into()] }
     }
 
     pub(crate) async fn take(&self, kinds: &[&str], limit: usize) -> Vec<Claimed> {

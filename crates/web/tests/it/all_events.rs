@@ -1,0 +1,120 @@
+//! GET /events/stream.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::support::server::KIND;
+use crate::support::sse::Message;
+use crate::support::{Client, Place, Server, on_each_engine};
+
+on_each_engine!(
+    listeners_miss_nothing_while_many_write,
+    a_listener_that_heard_nothing_yet_resumes_from_its_beginning,
+);
+
+const PATH: &str = "/events/stream";
+const WRITERS: usize = 8;
+const TASKS: usize = 12;
+/// Created, started, one step, completed.
+const EVENTS: usize = 4;
+
+/// Makes a task and takes one through its life.
+async fn work(client: Client) {
+    let worker = Uuid::new_v4();
+    for _ in 0..TASKS {
+        client.create(KIND, &json!({})).await;
+        let task = client.claim(worker, KIND).await;
+        client.report(&task, "progress", json!({"progress": 5, "state": "x"})).await.expect(200);
+        client.report(&task, "complete", json!({})).await.expect(200);
+    }
+}
+
+fn check_all(messages: &[Message]) {
+    let ids: HashSet<&str> = messages.iter().map(Message::id).collect();
+    assert_eq!(ids.len(), messages.len(), "an event came twice");
+    let mut lives: HashMap<String, Vec<i64>> = HashMap::new();
+    for message in messages {
+        let event = message.data.as_ref().unwrap();
+        let id = message.id().split_once(':').unwrap().1;
+        assert_eq!(event["id"], id);
+        let task = event["task_id"].as_str().unwrap().to_owned();
+        lives.entry(task).or_default().push(event["version"].as_i64().unwrap());
+    }
+    assert_eq!(lives.len(), WRITERS * TASKS);
+    for (task, versions) in lives {
+        assert_eq!(versions, [0, 1, 2, 3], "{task}");
+    }
+}
+
+async fn listeners_miss_nothing_while_many_write(place: Place) {
+    const ALL: usize = WRITERS * TASKS * EVENTS;
+    let server = Server::on(place).await;
+    let mut steady = server.stream(PATH, None).await;
+    let mut first = server.stream(PATH, None).await;
+    let beginning = first.any().await.unwrap();
+    assert!(beginning.data.is_none(), "{beginning:?}");
+    let writing: Vec<_> =
+        (0..WRITERS).map(|_| tokio::spawn(work(server.client.clone()))).collect();
+
+    // One reads without a break; one is cut off at odd places; one comes back at the end.
+    let (mut cut_off, mut last) = (first.take(3).await, String::new());
+    for cut in [1, 10, 64, 5] {
+        last = cut_off.last().unwrap().id().to_owned();
+        cut_off.extend(server.stream(PATH, Some(&last)).await.take(cut).await);
+    }
+    assert!(!last.is_empty());
+    let all = steady.take(ALL).await;
+    for writer in writing {
+        writer.await.unwrap();
+    }
+    last = cut_off.last().unwrap().id().to_owned();
+    let left = ALL - cut_off.len();
+    cut_off.extend(server.stream(PATH, Some(&last)).await.take(left).await);
+    let late = server.stream(PATH, beginning.id.as_deref()).await.take(ALL).await;
+
+    check_all(&all);
+    assert_eq!(cut_off, all);
+    assert_eq!(late, all);
+    let more = tokio::time::timeout(Duration::from_millis(600), steady.next()).await;
+    assert!(more.is_err(), "there was more: {more:?}");
+}
+
+async fn a_listener_that_heard_nothing_yet_resumes_from_its_beginning(place: Place) {
+    let server = Server::on(place).await;
+    let before = server.create(KIND, &json!({})).await;
+    let beginning = server.stream(PATH, None).await.any().await.unwrap();
+    let after = server.create(KIND, &json!({})).await;
+    let mut stream = server.stream(PATH, beginning.id.as_deref()).await;
+    let heard = stream.next().await.unwrap().data.unwrap();
+    assert_eq!(heard["task_id"], after);
+    assert_ne!(heard["task_id"], before);
+}
+
+#[tokio::test]
+async fn a_slow_listener_catches_up_from_the_store() {
+    let server = Server::file().await;
+    let mut stream = server.stream(PATH, None).await;
+    stream.any().await.unwrap();
+    // More than sockets and the broadcast hold: some 25 MB while nobody reads.
+    let text = "x".repeat(7_000);
+    let batch: Vec<_> =
+        (0..500).map(|n| json!({"type": KIND, "payload": n, "metadata": {"x": text}})).collect();
+    for _ in 0..40 {
+        server.post("/tasks:batch", &json!({ "tasks": batch })).await.expect(201);
+        // One page each, so that the broadcast overflows by their number.
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    for _ in 0..60 {
+        server.post("/tasks:batch", &json!({"tasks": [{"type": KIND}]})).await.expect(201);
+        tokio::time::sleep(Duration::from_millis(260)).await;
+    }
+    let all = stream.take(40 * 500 + 60).await;
+    let ids: HashSet<&str> = all.iter().map(Message::id).collect();
+    assert_eq!(ids.len(), all.len());
+    let places: Vec<i64> =
+        all.iter().map(|message| message.id().split_once(':').unwrap().0.parse().unwrap()).collect();
+    assert!(places.is_sorted());
+}

@@ -1,0 +1,105 @@
+//! The description of the interface: whole, true, and changed only on purpose.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Place, Server};
+
+#[tokio::test]
+async fn the_description_changes_only_on_purpose() {
+    let server = Server::file().await;
+    let reply = server.get("/openapi.json").await;
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    insta::assert_json_snapshot!(reply.expect(200));
+}
+
+fn operations(document: &Value) -> Vec<(Method, String, Value)> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    let operations = paths.flat_map(|(path, item)| {
+        item.as_object().unwrap().iter().map(move |(method, operation)| {
+            (method.to_uppercase().parse().unwrap(), path.clone(), operation.clone())
+        })
+    });
+    operations.collect()
+}
+
+#[tokio::test]
+async fn every_route_that_is_described_answers() {
+    let server = Server::file().await;
+    let document = server.get("/openapi.json").await.expect(200);
+    let all = operations(&document);
+    assert!(all.len() >= 29, "{}", all.len());
+    for (method, path, operation) in all {
+        let path = path.replace("{id}", "0193a1b2-0000-7000-8000-000000000001");
+        let path = path.replace("{name}", "nightly");
+        let mut request = server.request(method.clone(), &path);
+        if operation.get("requestBody").is_some() {
+            request = request.json(&json!({}));
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        if path.ends_with("/stream") && status == 200 {
+            continue;
+        }
+        let text = response.text().await.unwrap();
+        assert!(!text.contains("no_such_route"), "{method} {path}: {text}");
+        assert!(status != 405 && status.as_u16() < 500, "{method} {path}: {status} {text}");
+        let answers = operation["responses"].as_object().unwrap();
+        let described = answers.contains_key(status.as_str()) || answers.contains_key("default");
+        assert!(described, "{method} {path} answers {status}, which is not described");
+    }
+}
+
+#[tokio::test]
+async fn every_route_that_is_served_is_described() {
+    let place = Place::file();
+    let (database, tasks) = crate::support::server::open(&place, Default::default()).await;
+    let router = lavra_web::router(lavra_web::App::new(tasks, database));
+    // axum shows its routes only so; the routed form of a verb is «/~verb».
+    let shown = format!("{router:?}");
+    let quoted = shown.split('"').filter(|text| text.starts_with('/') && !text.contains("__private"));
+    let served: BTreeSet<String> =
+        quoted.filter(|text| *text != "/").map(|text| text.replace("/~", ":")).collect();
+    let server = Server::file().await;
+    let document = server.get("/openapi.json").await.expect(200);
+    let described: BTreeSet<String> = document["paths"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(served, described);
+}
+
+#[tokio::test]
+async fn operations_have_names_of_their_own_and_examples() {
+    let server = Server::file().await;
+    let document = server.get("/openapi.json").await.expect(200);
+    let mut names = BTreeSet::new();
+    for (method, path, operation) in operations(&document) {
+        let name = operation["operationId"].as_str().unwrap();
+        assert!(names.insert(name.to_owned()), "{name} stands twice");
+        assert!(operation["summary"].is_string(), "{method} {path} says nothing of itself");
+        if let Some(body) = operation.get("requestBody") {
+            let schema = &body["content"]["application/json"]["schema"]["$ref"];
+            let schema = schema.as_str().unwrap().trim_start_matches('#');
+            assert!(document.pointer(schema).unwrap()["example"].is_object(), "{schema}");
+        }
+    }
+    // Every reference leads somewhere.
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1) {
+        let pointer = reference.split('"').next().unwrap();
+        assert!(document.pointer(pointer).is_some(), "{pointer} leads nowhere");
+    }
+}
+
+#[tokio::test]
+async fn every_code_is_explained() {
+    let server = Server::file().await;
+    let page = server.get("/docs/errors").await;
+    assert_eq!(page.status, 200);
+    let readme = include_str!("../../README.md");
+    for code in lavra_web::Code::ALL {
+        assert!(page.text.contains(&format!("id=\"{}\"", code.as_str())), "{code:?}");
+        assert!(readme.contains(&format!("| `{}` |", code.as_str())), "{code:?} is not in the README");
+        assert!(!code.title().is_empty() && !code.advice().is_empty());
+    }
+}
