@@ -21,9 +21,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let lavra = workspace.target().join("debug/lavra");
     output::step(&format!("lavra demo {}", args.join(" ")));
     let mut demo = workspace.command(&lavra);
-    if let Some(directory) = std::env::var_os("PWD") {
-        demo.current_dir(directory);
-    }
+    demo.current_dir(std::env::current_dir()?);
     let error = demo.arg("demo").args(args).exec();
     Err(error).with_context(|| format!("cannot start {}", lavra.display()))
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -13,6 +14,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     output::step(&line(command));
     let status = wait(command)?;
     if !status.success() {
+        // A terminal's Ctrl-C may have ended the command before our own watcher woke up.
+        interrupt::sleep(Duration::from_millis(50))?;
         bail!("`{}` failed ({status})", line(command));
     }
     Ok(())

@@ -12,6 +12,7 @@ mod leases;
 mod migrations;
 mod notifications;
 mod postgres;
+mod prepared;
 mod questions;
 mod secrets;
 mod sequence;

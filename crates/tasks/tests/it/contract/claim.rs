@@ -7,7 +7,7 @@ use lavra_tasks::model::{Actor, Status, TaskId};
 use lavra_tasks::store::{Claim, NewRow};
 use serde_json::json;
 
-use crate::support::shorthand::fail;
+use crate::support::shorthand::{MANY, fail};
 use crate::support::{World, at_once, on_each_engine};
 
 on_each_engine!(
@@ -209,11 +209,11 @@ async fn a_claim_is_later_than_what_came_before(world: World) {
 }
 
 async fn a_large_claim_is_whole(world: World) {
-    let made = world.make_many("a", 300).await;
-    let claimed = world.take(&["a"], 500).await;
+    let made = world.make_many("a", MANY).await;
+    let claimed = world.take(&["a"], 2 * MANY).await;
     assert_eq!(ids(&claimed), made);
     assert!(claimed.iter().all(|one| one.token == claimed[0].token && one.version == 1));
     let sql = "SELECT count(*) FROM kodus_workflow.tasks
                WHERE status = 'IN_PROGRESS' AND version = 1 AND attempts = 1";
-    assert_eq!(world.count(sql).await, 300);
+    assert_eq!(world.count(sql).await, MANY as i64);
 }

@@ -2,12 +2,13 @@
 
 use lavra_tasks::store::{Made, NewRow};
 
-use crate::support::shorthand::{hash, key};
+use crate::support::shorthand::{MANY, hash, key};
 use crate::support::{World, at_once, on_each_engine};
 
 on_each_engine!(
     the_same_input_answers_the_first_task,
     the_same_input_twice_in_one_call_makes_one_task,
+    the_same_inputs_again_answer_the_first_tasks,
     the_same_input_of_another_type_is_another_task,
     twenty_creators_of_one_input_make_one_task,
     creators_of_overlapping_sets_do_not_block_each_other,
@@ -58,6 +59,17 @@ async fn the_same_input_twice_in_one_call_makes_one_task(world: World) {
     let known = Made::Existing(known.id);
     assert_eq!(made, [Made::New, Made::New, again.clone(), known, again, Made::New]);
     assert_eq!(world.count(TASKS).await, 4);
+}
+
+async fn the_same_inputs_again_answer_the_first_tasks(world: World) {
+    let rows = || (0..MANY as u32).map(|n| of_input(&world, n)).collect::<Vec<NewRow>>();
+    let mut first = world.make(rows()).await;
+    first.reverse();
+    let mut again = rows();
+    again.reverse();
+    let made = world.create(again, false).await.unwrap();
+    assert!(made.iter().zip(&first).all(|(made, id)| *made == Made::Existing(*id)), "another task");
+    assert_eq!(world.count(TASKS).await, MANY as i64);
 }
 
 async fn the_same_input_of_another_type_is_another_task(world: World) {

@@ -5,7 +5,7 @@ use lavra_tasks::model::{Actor, Event, Status, TaskId};
 use lavra_tasks::store::{Guard, Step, Write, Written};
 use serde_json::json;
 
-use crate::support::shorthand::{fail, step};
+use crate::support::shorthand::{MANY, fail, step};
 use crate::support::{World, at_once, on_each_engine};
 
 on_each_engine!(
@@ -228,8 +228,8 @@ async fn writers_of_overlapping_sets_do_not_block_each_other(world: World) {
 }
 
 async fn a_large_batch_is_whole(world: World) {
-    world.make_many("a", 300).await;
-    let running = world.take(&["a"], 300).await;
+    world.make_many("a", MANY).await;
+    let running = world.take(&["a"], MANY).await;
     let template = world.decide(running[0].id, &Happening::Complete).await;
     let writes = running.iter().map(|one| Write {
         id: one.id,
@@ -238,8 +238,8 @@ async fn a_large_batch_is_whole(world: World) {
         ..template.clone()
     });
     let written = world.write(writes.collect()).await.unwrap();
-    assert_eq!(written, vec![Written::Applied { version: 2 }; 300]);
-    for one in [&running[0], &running[150], &running[299]] {
+    assert_eq!(written, vec![Written::Applied { version: 2 }; MANY]);
+    for one in [&running[0], &running[150], &running[MANY - 1]] {
         assert_eq!(world.result(one.id).await.unwrap().unwrap().payload, json!({"of": one.id}));
         assert_eq!(world.read(one.id).await.metadata, json!({"of": one.id}));
     }

@@ -10,6 +10,9 @@ use uuid::Uuid;
 
 use super::World;
 
+/// More than DuckDB has in one vector.
+pub(crate) const MANY: usize = 2500;
+
 /// The fingerprint or the input hash number `n`.
 pub(crate) fn hash(n: u32) -> String {
     format!("{n:064x}")
