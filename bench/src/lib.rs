@@ -31,9 +31,7 @@ pub fn request() -> Result<(Measure, String)> {
     let command = args.next().context("say create-complete or pickup")?;
     let (mut n, mut database) = (None, None);
     while let Some(flag) = args.next() {
-        let value = args
-            .next()
-            .with_context(|| format!("{flag} wants a value"))?;
+        let value = args.next().with_context(|| format!("{flag} wants a value"))?;
         match flag.as_str() {
             "--n" => n = Some(value.parse()?),
             "--database" => database = Some(value),
@@ -41,9 +39,7 @@ pub fn request() -> Result<(Measure, String)> {
         }
     }
     let measure = match command.as_str() {
-        "create-complete" => Measure::CreateComplete {
-            n: n.context("create-complete wants --n")?,
-        },
+        "create-complete" => Measure::CreateComplete { n: n.context("create-complete wants --n")? },
         "pickup" => Measure::Pickup,
         other => bail!("unknown command {other}"),
     };
@@ -53,10 +49,7 @@ pub fn request() -> Result<(Measure, String)> {
 /// A pool for what the driver itself asks.
 pub async fn connect(database: &str, connections: u32) -> Result<PgPool> {
     let options = PgPoolOptions::new().max_connections(connections);
-    options
-        .connect(database)
-        .await
-        .context("cannot connect to PostgreSQL")
+    options.connect(database).await.context("cannot connect to PostgreSQL")
 }
 
 /// Waits until `query` counts `n`, and gives the time that the deciding look at the database began.

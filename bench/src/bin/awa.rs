@@ -46,18 +46,12 @@ async fn main() -> Result<()> {
 }
 
 fn options() -> InsertOpts {
-    InsertOpts {
-        queue: "bench".into(),
-        ..Default::default()
-    }
+    InsertOpts { queue: "bench".into(), ..Default::default() }
 }
 
 fn client(pool: &PgPool, entered: UnboundedSender<u64>) -> Result<Client> {
-    let queue = QueueConfig {
-        max_workers: 256,
-        deadline_duration: Duration::ZERO,
-        ..Default::default()
-    };
+    let queue =
+        QueueConfig { max_workers: 256, deadline_duration: Duration::ZERO, ..Default::default() };
     let client = Client::builder(pool.clone())
         .queue("bench", queue)
         .register::<Noop, _, _>(move |job: Noop, _context| {

@@ -204,8 +204,12 @@ pub(crate) struct TaskList {
 pub(crate) enum DeadLetter {
     List,
     /// Put the task of a dead letter back into the queue.
-    Redrive { id: String },
-    Remove { id: String },
+    Redrive {
+        id: String,
+    },
+    Remove {
+        id: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -219,7 +223,9 @@ pub(crate) enum Schedule {
         #[arg(long, default_value = "{}")]
         payload: String,
     },
-    Remove { name: String },
+    Remove {
+        name: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -228,8 +234,12 @@ pub(crate) enum Secret {
     GenerateKey,
     List,
     /// Set a secret; its value is read from stdin.
-    Set { name: String },
-    Remove { name: String },
+    Set {
+        name: String,
+    },
+    Remove {
+        name: String,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -16,8 +16,15 @@ const LARGEST_ANSWER: usize = 256 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) enum Client {
     /// The node stays open as long as the router is used.
-    Here { router: Router, _node: Box<Node> },
-    There { http: reqwest::Client, base: String, token: Option<String> },
+    Here {
+        router: Router,
+        _node: Box<Node>,
+    },
+    There {
+        http: reqwest::Client,
+        base: String,
+        token: Option<String>,
+    },
 }
 
 /// What the interface refused, with its code.

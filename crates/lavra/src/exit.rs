@@ -39,9 +39,9 @@ impl Exit {
 
 impl From<anyhow::Error> for Exit {
     fn from(error: anyhow::Error) -> Self {
-        let is_usage = error.downcast_ref::<lavra_db::Error>().is_some_and(|error| {
-            matches!(error, lavra_db::Error::Config(_))
-        });
+        let is_usage = error
+            .downcast_ref::<lavra_db::Error>()
+            .is_some_and(|error| matches!(error, lavra_db::Error::Config(_)));
         if is_usage || error.is::<BadUsage>() { Self::BadUsage(error) } else { Self::Failed(error) }
     }
 }

@@ -37,7 +37,9 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Serve(args) => commands::serve::serve(&settings, &args).await,
         Command::Runner(args) => commands::serve::runner(&settings, &args).await,
         Command::Task(command) => commands::task::run(&settings, command, printer).await,
-        Command::DeadLetter(command) => commands::dead_letter::run(&settings, command, printer).await,
+        Command::DeadLetter(command) => {
+            commands::dead_letter::run(&settings, command, printer).await
+        }
         Command::Schedule(command) => commands::schedule::run(&settings, command, printer).await,
         Command::Secret(command) => commands::secret::run(&settings, command, printer).await,
         Command::Migrate(args) => commands::migrate::run(&settings, &args, printer).await,

@@ -44,8 +44,7 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) async fn open(settings: &Settings, parts: Parts) -> anyhow::Result<Self> {
         let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
-        let database =
-            Database::open(&settings.target, settings.schema.clone(), patience).await?;
+        let database = Database::open(&settings.target, settings.schema.clone(), patience).await?;
         for id in migrate(&database, MIGRATIONS).await? {
             tracing::info!(id, database = %settings.target, "migrated");
         }
@@ -59,14 +58,10 @@ impl Node {
         });
         let mut policies = settings.types.clone();
         policies.extend(built_in(parts).map(|(kind, policy)| (kind.to_owned(), policy)));
-        let service =
-            lavra_tasks::Settings { broker, backoff: settings.backoff, policies };
+        let service = lavra_tasks::Settings { broker, backoff: settings.backoff, policies };
         let tasks = Tasks::open(&database, service).await?;
-        let registry = if parts.run {
-            handlers(settings, parts, &tasks)?
-        } else {
-            Registry::default()
-        };
+        let registry =
+            if parts.run { handlers(settings, parts, &tasks)? } else { Registry::default() };
         if parts.run {
             tasks.schedule_once("cleanup", "cleanup", &settings.cleanup_cron).await?;
         }
@@ -177,6 +172,8 @@ pub(crate) async fn listen(text: &str) -> anyhow::Result<TcpListener> {
         .into());
     }
     TcpListener::bind(addresses.as_slice()).await.with_context(|| {
-        format!("cannot listen on {text}: is another lavra there already? --listen takes another port")
+        format!(
+            "cannot listen on {text}: is another lavra there already? --listen takes another port"
+        )
     })
 }

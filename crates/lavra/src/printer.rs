@@ -62,7 +62,8 @@ impl Printer {
     pub(crate) fn error(&self, error: &anyhow::Error) {
         let code = code(error);
         if self.json {
-            let value = serde_json::json!({ "error": { "code": code, "detail": format!("{error:#}") } });
+            let value =
+                serde_json::json!({ "error": { "code": code, "detail": format!("{error:#}") } });
             let _closed = writeln!(std::io::stderr(), "{value}");
         } else {
             let _closed = writeln!(std::io::stderr(), "error[{code}]: {error:#}");

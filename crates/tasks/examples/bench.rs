@@ -53,8 +53,7 @@ async fn main() -> Result<(), Failed> {
     }
     let target = Target::parse(&database.ok_or("--database is missing")?)?;
     let open = async || -> Result<Database, Failed> {
-        let database =
-            Database::open(&target, Schema::default(), Duration::from_secs(5)).await?;
+        let database = Database::open(&target, Schema::default(), Duration::from_secs(5)).await?;
         migrate(&database, MIGRATIONS).await?;
         Ok(database)
     };
@@ -124,7 +123,8 @@ async fn completed(database: &Database, n: usize) -> Result<Duration, Failed> {
             }
             Database::Duck(_) => {
                 let store = lavra_tasks::store(database).await?;
-                let filter = ListFilter { status: Some(Status::Completed), limit: n, ..Default::default() };
+                let filter =
+                    ListFilter { status: Some(Status::Completed), limit: n, ..Default::default() };
                 store.list(filter).await?.len() >= n
             }
         };
@@ -158,14 +158,14 @@ async fn pickup(creating: Database, running: Database) -> Result<Value, Failed> 
     let creator = tasks(&creating, &registry, None).await?;
     let stop = CancellationToken::new();
     let theirs = tasks(&running, &registry, None).await?;
-    let runner = tokio::spawn(
-        Runner::new(theirs, registry, RunnerConfig::default()).run(stop.clone()),
-    );
+    let runner =
+        tokio::spawn(Runner::new(theirs, registry, RunnerConfig::default()).run(stop.clone()));
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let mut millis = Vec::new();
     for id in 1..=300_u64 {
         let begun = Instant::now();
-        let task = NewTask { kind: "noop".into(), payload: json!({ "id": id }), ..NewTask::default() };
+        let task =
+            NewTask { kind: "noop".into(), payload: json!({ "id": id }), ..NewTask::default() };
         creator.create(task).await?;
         while seen.load(Ordering::SeqCst) != id {
             tokio::time::sleep(Duration::from_micros(200)).await;
@@ -211,5 +211,7 @@ async fn rabbit(database: Database, url: &str, n: usize) -> Result<Value, Failed
     stop.cancel();
     runner.await??;
     publishing.await?;
-    Ok(json!({ "lib": "lavra", "n": n, "deliver_per_s": (n as f64 / elapsed.as_secs_f64()).round() }))
+    Ok(
+        json!({ "lib": "lavra", "n": n, "deliver_per_s": (n as f64 / elapsed.as_secs_f64()).round() }),
+    )
 }

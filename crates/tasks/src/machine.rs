@@ -60,15 +60,27 @@ pub enum Happening {
     /// A process takes it.
     Claim,
     /// The handler tells how far it is.
-    Step { progress: i16, state: String, detail: Option<Value> },
+    Step {
+        progress: i16,
+        state: String,
+        detail: Option<Value>,
+    },
     Complete,
     /// The attempt failed; `retry_in` is absent when trying again cannot help.
-    Fail { error: String, retry_in: Option<Duration> },
+    Fail {
+        error: String,
+        retry_in: Option<Duration>,
+    },
     /// The process shuts down: the attempt is given back and does not count.
     Interrupt,
     /// The process died or froze past its lease: the attempt counts.
-    Lose { reason: String, retry_in: Duration },
-    Cancel { stop_within: Duration },
+    Lose {
+        reason: String,
+        retry_in: Duration,
+    },
+    Cancel {
+        stop_within: Duration,
+    },
     /// The worker of a cancelled attempt has stopped.
     ConfirmStop,
     /// It has not, and its time is over.
@@ -76,7 +88,9 @@ pub enum Happening {
     /// A person asks for another go.
     Retry,
     /// Its message could not be delivered time and again.
-    Bury { reason: String },
+    Bury {
+        reason: String,
+    },
 }
 
 /// What the row becomes, and the event that says so.

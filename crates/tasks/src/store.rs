@@ -89,7 +89,9 @@ pub struct Write {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    Applied { version: i32 },
+    Applied {
+        version: i32,
+    },
     /// The guard did not hold: someone else changed the task.
     Refused,
 }
@@ -255,11 +257,20 @@ pub trait Store: Send + Sync + Debug {
     async fn remove_schedule(&self, name: String) -> Result<bool>;
     /// Moves a due schedule on from `from` to `to` and makes its task, in one transaction;
     /// false if another process did.
-    async fn fire(&self, name: String, from: Timestamp, to: Timestamp, row: NewRow, announce: bool)
-    -> Result<bool>;
+    async fn fire(
+        &self,
+        name: String,
+        from: Timestamp,
+        to: Timestamp,
+        row: NewRow,
+        announce: bool,
+    ) -> Result<bool>;
 
-    async fn dead_letters(&self, before: Option<DeadLetterId>, limit: usize)
-    -> Result<Vec<DeadLetter>>;
+    async fn dead_letters(
+        &self,
+        before: Option<DeadLetterId>,
+        limit: usize,
+    ) -> Result<Vec<DeadLetter>>;
     async fn dead_letter(&self, id: DeadLetterId) -> Result<Option<DeadLetter>>;
     async fn bury(&self, letter: DeadLetter) -> Result<()>;
     async fn remove_dead_letter(&self, id: DeadLetterId) -> Result<bool>;

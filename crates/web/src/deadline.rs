@@ -18,7 +18,8 @@ pub(crate) async fn keep(request: Request, next: Next) -> Response {
     let answer = tokio::time::timeout(limit, next.run(request)).await;
     answer.unwrap_or_else(|_| {
         let seconds = limit.as_secs();
-        let detail = format!("not done within {seconds} s: look whether it was before you repeat it");
+        let detail =
+            format!("not done within {seconds} s: look whether it was before you repeat it");
         Problem::new(Code::Timeout, detail).into_response()
     })
 }

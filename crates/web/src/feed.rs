@@ -14,8 +14,8 @@ use axum::response::sse;
 use lavra_tasks::model::{Event, EventId};
 use lavra_tasks::store::Cursor;
 use lavra_tasks::{Result, Tasks};
-use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::Mutex;
+use tokio::sync::broadcast::{self, error::RecvError};
 use uuid::Uuid;
 
 use crate::events::Source;
@@ -182,7 +182,9 @@ impl Listener {
             return Some(());
         }
         match self.pages.recv().await {
-            Ok(page) => self.ready.extend(page.iter().filter(|entry| entry.place > self.at).cloned()),
+            Ok(page) => {
+                self.ready.extend(page.iter().filter(|entry| entry.place > self.at).cloned())
+            }
             Err(RecvError::Lagged(_)) => self.is_behind = true,
             Err(RecvError::Closed) => return None,
         }

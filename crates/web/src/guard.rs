@@ -81,8 +81,18 @@ mod tests {
             assert!(is_ours(&names, host), "{host}");
         }
         for host in [
-            "", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.2",
-            "a@localhost", "localhost/", "localhost,evil", "::1", "[::2]", "0.0.0.0", "localhost:x y",
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "127.0.0.2",
+            "a@localhost",
+            "localhost/",
+            "localhost,evil",
+            "::1",
+            "[::2]",
+            "0.0.0.0",
+            "localhost:x y",
         ] {
             assert!(!is_ours(&names, host), "{host}");
         }

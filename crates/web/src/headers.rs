@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn a_version_comes_with_or_without_quotes() {
-        for (value, version) in [("3", Some(3)), ("\"3\"", Some(3)), ("*", None), (" 7 ", Some(7))] {
+        for (value, version) in [("3", Some(3)), ("\"3\"", Some(3)), ("*", None), (" 7 ", Some(7))]
+        {
             assert_eq!(if_match(&with(header::IF_MATCH, value)).unwrap(), version, "{value}");
         }
         for value in ["", "\"", "\"3", "W/\"3\"", "\"3\", \"4\"", "x", "99999999999", "é"] {

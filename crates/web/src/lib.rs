@@ -2,8 +2,8 @@
 
 mod app;
 mod body;
-mod deadline;
 mod dead_letters;
+mod deadline;
 mod docs;
 mod events;
 mod feed;

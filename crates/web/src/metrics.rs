@@ -59,8 +59,7 @@ pub(crate) async fn count(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let (status, elapsed) = (response.status().as_u16(), start.elapsed());
     tracing::debug!(method, route, status, ?elapsed, "answered");
-    let labels =
-        [("method", method.to_owned()), ("route", route), ("status", status.to_string())];
+    let labels = [("method", method.to_owned()), ("route", route), ("status", status.to_string())];
     metrics::counter!("lavra_http_requests_total", &labels).increment(1);
     metrics::histogram!("lavra_http_request_seconds", &labels[..2]).record(elapsed.as_secs_f64());
     response
@@ -87,7 +86,9 @@ fn known(method: &Method) -> &'static str {
     operation_id = "metrics",
     responses((status = 200, description = "In the text format", content_type = "text/plain", body = String)),
 )]
-pub(crate) async fn scrape(State(tasks): State<Tasks>) -> ([(HeaderName, &'static str); 1], String) {
+pub(crate) async fn scrape(
+    State(tasks): State<Tasks>,
+) -> ([(HeaderName, &'static str); 1], String) {
     let recorder = recorder();
     let asked = tokio::time::timeout(PATIENCE, look(&tasks)).await;
     let up = matches!(asked, Ok(Ok(())));

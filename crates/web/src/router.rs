@@ -11,8 +11,8 @@ use crate::app::{App, Site};
 use crate::problem::{Code, Problem};
 use crate::verbs::Split;
 use crate::{
-    dead_letters, deadline, docs, events, guard, health, metrics, openapi, schedules, secure, tasks,
-    types, workers,
+    dead_letters, deadline, docs, events, guard, health, metrics, openapi, schedules, secure,
+    tasks, types, workers,
 };
 
 /// The interface as a service: behind a socket by [`serve`](crate::serve()), or called in process.
@@ -57,5 +57,6 @@ fn panicked(reason: Box<dyn std::any::Any + Send>) -> Response {
     let text = reason.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| reason.downcast_ref::<&str>().copied()).unwrap_or("unknown");
     tracing::error!(reason = text, "a request panicked");
-    Problem::new(Code::InternalError, "something is wrong in lavra; the log has more").into_response()
+    Problem::new(Code::InternalError, "something is wrong in lavra; the log has more")
+        .into_response()
 }

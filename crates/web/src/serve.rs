@@ -31,13 +31,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Served {
 
 /// Serves until `stop`; then takes no more connections, ends the streams, lets what is under way
 /// finish, and returns.
-pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    stop: CancellationToken,
+) -> io::Result<()> {
     let router = router.layer(Extension(Served { stop: stop.clone() }));
     // Small answers and events must not wait for the acknowledgement of earlier ones.
     let listener = listener.tap_io(|socket| {
         let _slower_without = socket.set_nodelay(true);
     });
-    let server = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let server =
+        axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
     let overdue = async {
         stop.cancelled().await;
         tokio::time::sleep(GRACE).await;

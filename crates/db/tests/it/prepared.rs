@@ -43,7 +43,8 @@ async fn ask(duck: &Duck, sql: &'static str, is_kept: bool) -> Vec<Option<String
 async fn a_kept_statement_answers_like_a_fresh_one() {
     let file = File::new();
     let duck = file.open();
-    let table = "CREATE TABLE s (name VARCHAR PRIMARY KEY, payload JSON NOT NULL, n BIGINT, state VARCHAR)";
+    let table =
+        "CREATE TABLE s (name VARCHAR PRIMARY KEY, payload JSON NOT NULL, n BIGINT, state VARCHAR)";
     duck.write("make a table", move |tx| tx.execute_batch(table)).await.unwrap();
     for query in QUERIES {
         ask(&duck, query, true).await;

@@ -48,7 +48,10 @@ impl Handler for Count {
                 () = tokio::time::sleep(Duration::from_millis(input.step_ms)) => {}
                 _ = context.stopped() => return Err(Failure::Stopped),
             }
-            context.progress((number * 100 / input.to.max(1)) as i16, format!("Counted {number}/{}", input.to));
+            context.progress(
+                (number * 100 / input.to.max(1)) as i16,
+                format!("Counted {number}/{}", input.to),
+            );
             if context.attempt() <= input.fail_attempts && number * 2 > input.to {
                 return Err(Failure::Retry {
                     error: "the demonstration asked for a failure".into(),
@@ -108,12 +111,7 @@ pub(crate) async fn run(args: &Demo, printer: &Printer) -> anyhow::Result<Exit> 
 }
 
 /// Submits the work, watches it, and prints what came of it. Returns how many went wrong.
-async fn work(
-    tasks: &Tasks,
-    url: &str,
-    count: usize,
-    printer: &Printer,
-) -> anyhow::Result<usize> {
+async fn work(tasks: &Tasks, url: &str, count: usize, printer: &Printer) -> anyhow::Result<usize> {
     let begun = Instant::now();
     let mut requests: Vec<NewTask> = (0..count)
         .map(|number| NewTask {
@@ -130,7 +128,10 @@ async fn work(
         ..NewTask::default()
     });
     let created = tasks.create_all(requests).await?;
-    printer.note(&format!("{} tasks were created; every fourth fails on its first attempt", created.len()));
+    printer.note(&format!(
+        "{} tasks were created; every fourth fails on its first attempt",
+        created.len()
+    ));
     let bars = Bars::new(printer, created.len());
     let mut ended = Vec::new();
     for made in &created {

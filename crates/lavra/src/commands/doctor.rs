@@ -44,9 +44,9 @@ pub(crate) async fn run(settings: &Settings, printer: &Printer) -> anyhow::Resul
             .collect::<Vec<_>>()
     );
     let bad = findings.iter().filter(|finding| !finding.good).count();
-    let rows = findings.into_iter().map(|f| {
-        vec![if f.good { "ok".into() } else { "look".into() }, f.what.into(), f.text]
-    });
+    let rows = findings
+        .into_iter()
+        .map(|f| vec![if f.good { "ok".into() } else { "look".into() }, f.what.into(), f.text]);
     printer.table(&value, &["", "WHAT", "FINDING"], rows.collect());
     Ok(if bad == 0 { Exit::Done } else { Exit::WorkRemains(format!("{bad} to look at")) })
 }
@@ -77,11 +77,10 @@ async fn postgres(pg: &Pg, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
             "off: tables that change this often will grow without bound; turn it on".into()
         },
     });
-    let bloated = one(
-        "SELECT coalesce(max(n_dead_tup::float8 / greatest(n_live_tup, 1000)), 0) > 1
-         FROM pg_stat_user_tables WHERE schemaname = 'kodus_workflow'",
-    )
-    .await?;
+    let bloated =
+        one("SELECT coalesce(max(n_dead_tup::float8 / greatest(n_live_tup, 1000)), 0) > 1
+         FROM pg_stat_user_tables WHERE schemaname = 'kodus_workflow'")
+        .await?;
     findings.push(Finding {
         what: "dead rows",
         good: !bloated,

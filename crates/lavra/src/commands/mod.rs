@@ -24,11 +24,8 @@ pub(crate) fn completions(shell: clap_complete::Shell, printer: &Printer) {
 
 /// Reads JSON from an argument, or from stdin for `-`.
 pub(crate) fn json(what: &str, text: &str) -> anyhow::Result<serde_json::Value> {
-    let text = if text == "-" {
-        std::io::read_to_string(std::io::stdin())?
-    } else {
-        text.to_owned()
-    };
+    let text =
+        if text == "-" { std::io::read_to_string(std::io::stdin())? } else { text.to_owned() };
     serde_json::from_str(&text)
         .map_err(|error| crate::exit::BadUsage(format!("{what} is not JSON: {error}")).into())
 }

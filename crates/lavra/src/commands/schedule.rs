@@ -26,10 +26,15 @@ pub(crate) async fn run(
                     .map(|name| text(schedule, name))
                     .to_vec()
             });
-            printer.table(&page, &["NAME", "TYPE", "CRON", "ON", "NEXT", "LAST TASK"], rows.collect());
+            printer.table(
+                &page,
+                &["NAME", "TYPE", "CRON", "ON", "NEXT", "LAST TASK"],
+                rows.collect(),
+            );
         }
         Schedule::Set { name, kind, cron, payload } => {
-            let body = json!({ "type": kind, "cron": cron, "payload": parse("--payload", &payload)? });
+            let body =
+                json!({ "type": kind, "cron": cron, "payload": parse("--payload", &payload)? });
             let path = format!("/schedules/{name}");
             show(&client.call(Method::PUT, &path, Some(body), None).await?, printer);
         }

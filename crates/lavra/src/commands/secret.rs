@@ -33,12 +33,17 @@ pub(crate) async fn run(
         Secret::GenerateKey => {}
         Secret::List => {
             let list = secrets.list().await?;
-            let value = json!(list.iter().map(|(name, at)| json!({ "name": name, "updated_at": at })).collect::<Vec<_>>());
+            let value = json!(
+                list.iter()
+                    .map(|(name, at)| json!({ "name": name, "updated_at": at }))
+                    .collect::<Vec<_>>()
+            );
             let rows = list.into_iter().map(|(name, at)| vec![name, at.to_string()]).collect();
             printer.table(&value, &["NAME", "CHANGED"], rows);
         }
         Secret::Set { name } => {
-            let value = std::io::read_to_string(std::io::stdin()).context("stdin cannot be read")?;
+            let value =
+                std::io::read_to_string(std::io::stdin()).context("stdin cannot be read")?;
             let value = value.trim_end_matches(['\r', '\n']).to_owned();
             secrets.put(&name, &value.into()).await?;
             printer.note(&format!("{name} is set"));

@@ -42,10 +42,7 @@ pub(crate) async fn runner(settings: &Settings, args: &RunnerArgs) -> anyhow::Re
 }
 
 /// The first signal drains; a second one ends the process at once.
-async fn until_told(
-    node: Node,
-    listener: Option<tokio::net::TcpListener>,
-) -> anyhow::Result<Exit> {
+async fn until_told(node: Node, listener: Option<tokio::net::TcpListener>) -> anyhow::Result<Exit> {
     let stop = CancellationToken::new();
     let asked = stop.clone();
     tokio::spawn(async move {

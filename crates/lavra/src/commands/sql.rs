@@ -14,16 +14,13 @@ pub(crate) async fn run(
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     let client = Client::open(settings).await?;
-    let answer =
-        client.post("/sql", json!({ "query": args.query, "limit": args.limit })).await?;
+    let answer = client.post("/sql", json!({ "query": args.query, "limit": args.limit })).await?;
     let list = |name: &str| answer.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     let columns: Vec<String> = list("columns").iter().map(cell).collect();
     let rows: Vec<Vec<Value>> =
         list("rows").iter().map(|row| row.as_array().cloned().unwrap_or_default()).collect();
-    let objects: Vec<Value> = rows
-        .iter()
-        .map(|row| columns.iter().cloned().zip(row.iter().cloned()).collect())
-        .collect();
+    let objects: Vec<Value> =
+        rows.iter().map(|row| columns.iter().cloned().zip(row.iter().cloned()).collect()).collect();
     let head: Vec<&str> = columns.iter().map(String::as_str).collect();
     let cells = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
     printer.table(&json!(objects), &head, cells);

@@ -95,7 +95,9 @@ async fn list(client: &Client, args: &TaskList, printer: &Printer) -> anyhow::Re
     });
     let head = ["ID", "TYPE", "STATUS", "%", "STATE", "CREATED"];
     printer.table(&page, &head, rows.collect());
-    if let (Some(cursor), false) = (page.get("next_cursor").and_then(Value::as_str), printer.is_json()) {
+    if let (Some(cursor), false) =
+        (page.get("next_cursor").and_then(Value::as_str), printer.is_json())
+    {
         printer.note(&format!("more: --cursor {cursor}"));
     }
     Ok(())
@@ -104,10 +106,24 @@ async fn list(client: &Client, args: &TaskList, printer: &Printer) -> anyhow::Re
 pub(super) fn show(task: &Value, printer: &Printer) {
     let Some(fields) = task.as_object() else { return printer.json(task) };
     let order = [
-        "id", "type", "status", "state", "progress", "priority", "error", "retry_count",
-        "max_retries", "attempts", "created_at", "updated_at", "run_at", "version", "metadata",
+        "id",
+        "type",
+        "status",
+        "state",
+        "progress",
+        "priority",
+        "error",
+        "retry_count",
+        "max_retries",
+        "attempts",
+        "created_at",
+        "updated_at",
+        "run_at",
+        "version",
+        "metadata",
     ];
-    let shown = order.iter().filter(|name| fields.get(**name).is_some_and(|value| !value.is_null()));
+    let shown =
+        order.iter().filter(|name| fields.get(**name).is_some_and(|value| !value.is_null()));
     let rows = shown.map(|name| vec![(*name).to_owned(), text(task, name)]).collect();
     printer.table(task, &["FIELD", "VALUE"], rows);
 }

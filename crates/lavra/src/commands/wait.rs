@@ -20,7 +20,8 @@ pub(crate) async fn until_ended(
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     if !client.is_served() {
-        printer.note("no server holds this database: what waits runs when one does (`lavra serve`)");
+        printer
+            .note("no server holds this database: what waits runs when one does (`lavra serve`)");
     }
     let mut watch = Watch::new(printer);
     let mut ended: Vec<Value> = Vec::new();
@@ -46,9 +47,9 @@ pub(crate) async fn until_ended(
         }
     }
     watch.close();
-    let rows = ended.iter().map(|task| {
-        ["id", "type", "status", "error"].map(|name| text(task, name)).to_vec()
-    });
+    let rows = ended
+        .iter()
+        .map(|task| ["id", "type", "status", "error"].map(|name| text(task, name)).to_vec());
     printer.table(&json!(ended), &["ID", "TYPE", "STATUS", "ERROR"], rows.collect());
     let bad = ended.iter().filter(|task| text(task, "status") != "COMPLETED").count();
     if bad > 0 {
@@ -99,8 +100,11 @@ impl<'a> Watch<'a> {
 
 fn bar(id: &str) -> ProgressBar {
     let bar = ProgressBar::new(100);
-    let style = ProgressStyle::with_template("{prefix} {bar:30.green} {pos:>3}% {elapsed:>4} {msg}");
+    let style =
+        ProgressStyle::with_template("{prefix} {bar:30.green} {pos:>3}% {elapsed:>4} {msg}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_prefix(id.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect::<String>());
+    bar.set_prefix(
+        id.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect::<String>(),
+    );
     bar
 }

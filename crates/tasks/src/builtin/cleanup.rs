@@ -103,8 +103,10 @@ impl Cleanup {
 
     async fn run_all(&self, input: &Input, context: &Context) -> Result<serde_json::Value> {
         let expiry = Expiry {
-            completed_before: self.ago(input.completed_days.unwrap_or(self.retention.completed_days)),
-            cancelled_before: self.ago(input.cancelled_days.unwrap_or(self.retention.cancelled_days)),
+            completed_before: self
+                .ago(input.completed_days.unwrap_or(self.retention.completed_days)),
+            cancelled_before: self
+                .ago(input.cancelled_days.unwrap_or(self.retention.cancelled_days)),
             failed_before: self.ago(input.failed_days.unwrap_or(self.retention.failed_days)),
         };
         let (mut removed, mut events, mut files) = (0, 0, Vec::new());

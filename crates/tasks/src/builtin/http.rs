@@ -72,9 +72,8 @@ impl Http {
                 }
             }))
         };
-        let client = builder
-            .build()
-            .map_err(|error| Error::Invalid(format!("no HTTP client: {error}")))?;
+        let client =
+            builder.build().map_err(|error| Error::Invalid(format!("no HTTP client: {error}")))?;
         Ok(Self { client, artefacts, private_allowed })
     }
 
@@ -84,7 +83,9 @@ impl Http {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(wrong(format!("url: {} is not http or https", url.scheme())));
         }
-        if !self.private_allowed && let Some(text) = literal_refusal(&url) {
+        if !self.private_allowed
+            && let Some(text) = literal_refusal(&url)
+        {
             return Err(wrong(text));
         }
         let method: Method = input
@@ -103,7 +104,10 @@ impl Http {
             headers.insert(name, value);
         }
         if !headers.contains_key("idempotency-key") && !method.is_safe() {
-            headers.insert("idempotency-key", HeaderValue::from_str(key).map_err(|e| wrong(e.to_string()))?);
+            headers.insert(
+                "idempotency-key",
+                HeaderValue::from_str(key).map_err(|e| wrong(e.to_string()))?,
+            );
         }
         let timeout = Duration::from_secs(input.timeout_seconds.clamp(1, LONGEST));
         let mut request = self.client.request(method, url).headers(headers).timeout(timeout);
@@ -171,9 +175,8 @@ fn network(error: &reqwest::Error) -> Failure {
 
 async fn read(answer: Response, context: &Context) -> Result<Bytes, Failure> {
     let expected = answer.content_length();
-    let too_large = || {
-        Failure::Permanent(format!("the answer is larger than {} MB", LARGEST_BODY >> 20))
-    };
+    let too_large =
+        || Failure::Permanent(format!("the answer is larger than {} MB", LARGEST_BODY >> 20));
     if expected.is_some_and(|length| length > LARGEST_BODY) {
         return Err(too_large());
     }

@@ -109,16 +109,34 @@ fn broken(machine: Machine, life: &[Happening]) -> Option<String> {
             stopping: next.stop_within.is_some(),
         };
         let wrong = [
-            (before.status.is_terminal() && !next.status.is_terminal() && *happening != Happening::Retry, "an ended task came back without a retry"),
-            (before.status.is_terminal() && next.status.is_terminal() && before.status != next.status, "an ended task ended otherwise"),
+            (
+                before.status.is_terminal()
+                    && !next.status.is_terminal()
+                    && *happening != Happening::Retry,
+                "an ended task came back without a retry",
+            ),
+            (
+                before.status.is_terminal()
+                    && next.status.is_terminal()
+                    && before.status != next.status,
+                "an ended task ended otherwise",
+            ),
             (before.status == Status::Completed, "a completed task changed"),
             (terminal_events > 1, "two ends without a retry between them"),
             (task.status.is_terminal() && terminal_events != 1, "an end without its event"),
             (next.retry_count > task.max_retries, "more retries than allowed"),
-            (before.status == Status::InProgress && next.status == Status::InProgress && next.progress < before.progress, "progress went back within an attempt"),
+            (
+                before.status == Status::InProgress
+                    && next.status == Status::InProgress
+                    && next.progress < before.progress,
+                "progress went back within an attempt",
+            ),
             (!(0..=100).contains(&next.progress), "progress out of range"),
             (next.status == Status::Failed && next.error.is_none(), "a failure without a reason"),
-            (*happening == Happening::Interrupt && next.retry_count != before.retry_count, "an interruption was counted"),
+            (
+                *happening == Happening::Interrupt && next.retry_count != before.retry_count,
+                "an interruption was counted",
+            ),
             (next.wait.is_some() && next.status != Status::Pending, "a wait outside the queue"),
         ];
         if let Some((_, text)) = wrong.into_iter().find(|(is_wrong, _)| *is_wrong) {
@@ -131,7 +149,8 @@ fn broken(machine: Machine, life: &[Happening]) -> Option<String> {
 /// Runs random lives through `machine` and returns the first thing that broke.
 fn check(machine: Machine) -> Option<String> {
     let choice = proptest::sample::select(happenings());
-    let mut runner = TestRunner::new(Config { cases: 2000, failure_persistence: None, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases: 2000, failure_persistence: None, ..Config::default() });
     let ran = runner.run(&vec(choice, 0..60), |life| match broken(machine, &life) {
         Some(text) => Err(TestCaseError::fail(text)),
         None => Ok(()),

@@ -136,11 +136,22 @@ impl Store for Postgres {
         self.drop_schedule(name).await
     }
 
-    async fn fire(&self, name: String, from: Timestamp, to: Timestamp, row: NewRow, announce: bool) -> Result<bool> {
+    async fn fire(
+        &self,
+        name: String,
+        from: Timestamp,
+        to: Timestamp,
+        row: NewRow,
+        announce: bool,
+    ) -> Result<bool> {
         self.fire_once(name, from, to, row, announce).await
     }
 
-    async fn dead_letters(&self, before: Option<DeadLetterId>, limit: usize) -> Result<Vec<DeadLetter>> {
+    async fn dead_letters(
+        &self,
+        before: Option<DeadLetterId>,
+        limit: usize,
+    ) -> Result<Vec<DeadLetter>> {
         self.letters(before, limit).await
     }
 

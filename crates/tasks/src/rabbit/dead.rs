@@ -75,7 +75,10 @@ pub(super) async fn keep(tasks: &Tasks, delivery: Delivery) -> Result<(), lapin:
         Err(error) => {
             tracing::warn!(%error, "a dead letter could not be stored; it stays in its queue");
             tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-            delivery.nack(BasicNackOptions { requeue: true, ..Default::default() }).await.map(|_| ())
+            delivery
+                .nack(BasicNackOptions { requeue: true, ..Default::default() })
+                .await
+                .map(|_| ())
         }
     }
 }

@@ -173,7 +173,8 @@ impl Publisher<'_> {
             match again.await {
                 Ok(0) => {}
                 Ok(count) => tracing::warn!(
-                    count, kind = backlog.kind,
+                    count,
+                    kind = backlog.kind,
                     "waiting tasks that no message announced are announced again"
                 ),
                 Err(error) => tracing::warn!(%error, "waiting tasks could not be announced again"),

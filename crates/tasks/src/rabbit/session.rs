@@ -62,5 +62,4 @@ impl<'a> Dialer<'a> {
             health.trouble = Some(trouble.to_owned());
         });
     }
-
 }

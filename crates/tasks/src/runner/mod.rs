@@ -34,8 +34,8 @@ use held::Held;
 use pace::Pace;
 use report::{Ended, Reporter};
 
-pub use attempt::{Context, Stop};
 pub(crate) use attempt::Attempt;
+pub use attempt::{Context, Stop};
 
 /// How a runner behaves. The defaults are the documented ones.
 #[derive(Clone, Debug)]
@@ -126,7 +126,10 @@ impl Runner {
         shared.held.stop_all();
         attempts.close();
         if tokio::time::timeout(shared.config.grace, attempts.wait()).await.is_err() {
-            tracing::warn!(left = attempts.len(), "attempts did not stop in time; they are left to be taken over");
+            tracing::warn!(
+                left = attempts.len(),
+                "attempts did not stop in time; they are left to be taken over"
+            );
         }
         drop(reporter);
         for writer in writers {
@@ -145,7 +148,8 @@ async fn claim_until_stopped(shared: &Arc<Shared>, reporter: &Reporter, attempts
             () = shared.stop.cancelled() => return,
         };
         waker.about_to_claim();
-        let claim = Claim { process: shared.process.id, kinds: shared.process.kinds.clone(), limit };
+        let claim =
+            Claim { process: shared.process.id, kinds: shared.process.kinds.clone(), limit };
         let claimed = match shared.tasks.store().claim(claim).await {
             Ok(claimed) => claimed,
             Err(error) => {

@@ -180,8 +180,13 @@ impl Writer {
                     (moved, last) => {
                         told.steps.extend(last);
                         told.moved = false;
-                        let detail = moved.then(|| serde_json::json!({ "progress": told.progress }));
-                        Happening::Step { progress: told.progress, state: told.state.clone(), detail }
+                        let detail =
+                            moved.then(|| serde_json::json!({ "progress": told.progress }));
+                        Happening::Step {
+                            progress: told.progress,
+                            state: told.state.clone(),
+                            detail,
+                        }
                     }
                 }
             };
@@ -257,13 +262,8 @@ impl Writer {
         let Ok(next) = next(&snapshot, &happening, self.tasks.now()) else {
             return Written::Refused;
         };
-        let plain = Write {
-            steps: Vec::new(),
-            metadata: None,
-            result: None,
-            next,
-            ..write.clone()
-        };
+        let plain =
+            Write { steps: Vec::new(), metadata: None, result: None, next, ..write.clone() };
         let written: Result<_> = self.tasks.store().write(vec![plain]).await;
         written.ok().and_then(|w| w.first().copied()).unwrap_or(Written::Refused)
     }
@@ -287,11 +287,7 @@ fn owned(attempt: &Attempt, next: crate::machine::Next) -> Write {
     let mut told = attempt.told();
     Write {
         id: attempt.task.id,
-        guard: Guard {
-            status: Status::InProgress,
-            token: Some(attempt.task.token),
-            version: None,
-        },
+        guard: Guard { status: Status::InProgress, token: Some(attempt.task.token), version: None },
         steps: std::mem::take(&mut told.steps),
         next,
         metadata: told.metadata.take(),

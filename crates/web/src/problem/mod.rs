@@ -90,7 +90,8 @@ impl IntoResponse for Problem {
             fields: self.fields,
         };
         let body = json!(document).to_string();
-        let mut response = (self.status, [(header::CONTENT_TYPE, MEDIA_TYPE)], body).into_response();
+        let mut response =
+            (self.status, [(header::CONTENT_TYPE, MEDIA_TYPE)], body).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }

@@ -18,9 +18,9 @@ impl From<Error> for Problem {
             Error::Invalid(_) => Self::new(Code::InvalidRequest, text),
             Error::Illegal(illegal) => Self::new(Code::IllegalTransition, text)
                 .with("task_status", illegal.status.as_str()),
-            Error::VersionMismatch { expected, actual } => {
-                Self::new(Code::VersionMismatch, text).with("expected", expected).with("actual", actual)
-            }
+            Error::VersionMismatch { expected, actual } => Self::new(Code::VersionMismatch, text)
+                .with("expected", expected)
+                .with("actual", actual),
             Error::Lost(_) => Self::new(Code::TaskLost, text),
             Error::KeyReused(_) => Self::new(Code::IdempotencyKeyReused, text),
             Error::Artefact { operation, source } => {
@@ -79,7 +79,9 @@ fn database_detail(error: &lavra_db::Error) -> String {
         Error::Timeout { operation, limit, .. } => {
             format!("could not {operation}: the database did not answer within {limit:?}")
         }
-        Error::Unreachable { .. } => "the database cannot be reached; the log has the reason".into(),
+        Error::Unreachable { .. } => {
+            "the database cannot be reached; the log has the reason".into()
+        }
         Error::DiskFull { free_mb, .. } => {
             format!("only {free_mb} MB are free where the database lies")
         }

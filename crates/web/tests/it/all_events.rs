@@ -56,8 +56,7 @@ async fn listeners_miss_nothing_while_many_write(place: Place) {
     let mut first = server.stream(PATH, None).await;
     let beginning = first.any().await.unwrap();
     assert!(beginning.data.is_none(), "{beginning:?}");
-    let writing: Vec<_> =
-        (0..WRITERS).map(|_| tokio::spawn(work(server.client.clone()))).collect();
+    let writing: Vec<_> = (0..WRITERS).map(|_| tokio::spawn(work(server.client.clone()))).collect();
 
     // One reads without a break; one is cut off at odd places; one comes back at the end.
     let (mut cut_off, mut last) = (first.take(3).await, String::new());
@@ -114,7 +113,9 @@ async fn a_slow_listener_catches_up_from_the_store() {
     let all = stream.take(40 * 500 + 60).await;
     let ids: HashSet<&str> = all.iter().map(Message::id).collect();
     assert_eq!(ids.len(), all.len());
-    let places: Vec<i64> =
-        all.iter().map(|message| message.id().split_once(':').unwrap().0.parse().unwrap()).collect();
+    let places: Vec<i64> = all
+        .iter()
+        .map(|message| message.id().split_once(':').unwrap().0.parse().unwrap())
+        .collect();
     assert!(places.is_sorted());
 }

@@ -9,8 +9,9 @@ use crate::support::Server;
 use crate::support::server::KIND;
 
 fn batch(count: usize) -> Value {
-    let tasks: Vec<Value> =
-        (0..count).map(|n| json!({"type": KIND, "payload": {"n": n}, "idempotent": true})).collect();
+    let tasks: Vec<Value> = (0..count)
+        .map(|n| json!({"type": KIND, "payload": {"n": n}, "idempotent": true}))
+        .collect();
     json!({ "tasks": tasks })
 }
 
@@ -31,10 +32,16 @@ async fn a_batch_is_made_in_its_order_and_answered_by_the_same_tasks_again() {
     assert!(again.as_array().unwrap().iter().all(|made| made["new"] == false));
     assert_eq!(again[17]["id"], made[17]["id"]);
     // One more than before: one is new.
-    server.post("/tasks:batch", &json!({"tasks": [
-        {"type": KIND, "payload": {"n": 0}, "idempotent": true},
-        {"type": KIND, "payload": {"n": "new"}, "idempotent": true},
-    ]})).await.expect(201);
+    server
+        .post(
+            "/tasks:batch",
+            &json!({"tasks": [
+                {"type": KIND, "payload": {"n": 0}, "idempotent": true},
+                {"type": KIND, "payload": {"n": "new"}, "idempotent": true},
+            ]}),
+        )
+        .await
+        .expect(201);
 }
 
 #[tokio::test]

@@ -47,7 +47,10 @@ async fn a_key_makes_one_task(place: Place) {
     let first = keyed(&server, "order 4711", &body).await.expect(201);
     let again = keyed(&server, "order 4711", &body).await;
     assert_eq!(again.expect(200)["id"], first["id"]);
-    assert_eq!(again.header("location"), Some(format!("/tasks/{}", first["id"].as_str().unwrap()).as_str()));
+    assert_eq!(
+        again.header("location"),
+        Some(format!("/tasks/{}", first["id"].as_str().unwrap()).as_str())
+    );
     let other = keyed(&server, "order 4712", &body).await.expect(201);
     assert_ne!(other["id"], first["id"]);
 

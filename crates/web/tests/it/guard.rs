@@ -13,7 +13,9 @@ async fn only_its_own_names_reach_the_server() {
     let server = Server::file().await;
     let before = server.written().await;
     for host in ["evil.example", "localhost.evil.example:80", "127.0.0.1.nip.io", "a@localhost"] {
-        for (method, path) in [(Method::GET, "/tasks"), (Method::POST, "/tasks"), (Method::GET, "/metrics")] {
+        for (method, path) in
+            [(Method::GET, "/tasks"), (Method::POST, "/tasks"), (Method::GET, "/metrics")]
+        {
             let request = server.request(method, path).header("Host", host);
             let reply = server.send(request.json(&json!({"type": KIND}))).await;
             reply.problem(421, "wrong_host");

@@ -19,7 +19,8 @@ async fn events_come_newest_first_and_a_hundred_at_most(place: Place) {
     }
     let events = server.get(&format!("/tasks/{id}/events")).await.expect(200);
     let events = events["items"].as_array().unwrap().clone();
-    let versions: Vec<i64> = events.iter().map(|event| event["version"].as_i64().unwrap()).collect();
+    let versions: Vec<i64> =
+        events.iter().map(|event| event["version"].as_i64().unwrap()).collect();
     assert_eq!(versions, (12..=111).rev().collect::<Vec<i64>>());
     assert_eq!(events[0]["state"], "Step 109");
     assert_eq!(events[0]["detail"], json!({"action": "update", "step": 109}));

@@ -24,7 +24,10 @@ async fn metrics_can_be_read_and_count_by_documented_route() {
     server.create(KIND, &json!({})).await;
     server.ask(&format!("/tasks/{id}:cancel")).await.expect(200);
     server.get("/nothing/here").await.problem(404, "no_such_route");
-    server.send(server.request("BREW".parse().unwrap(), "/tasks")).await.problem(405, "method_not_allowed");
+    server
+        .send(server.request("BREW".parse().unwrap(), "/tasks"))
+        .await
+        .problem(405, "method_not_allowed");
 
     let reply = server.get("/metrics").await;
     assert_eq!(reply.status, 200);

@@ -59,12 +59,14 @@ async fn every_route_that_is_served_is_described() {
     let router = lavra_web::router(lavra_web::App::new(tasks, database));
     // axum shows its routes only so; the routed form of a verb is «/~verb».
     let shown = format!("{router:?}");
-    let quoted = shown.split('"').filter(|text| text.starts_with('/') && !text.contains("__private"));
+    let quoted =
+        shown.split('"').filter(|text| text.starts_with('/') && !text.contains("__private"));
     let served: BTreeSet<String> =
         quoted.filter(|text| *text != "/").map(|text| text.replace("/~", ":")).collect();
     let server = Server::file().await;
     let document = server.get("/openapi.json").await.expect(200);
-    let described: BTreeSet<String> = document["paths"].as_object().unwrap().keys().cloned().collect();
+    let described: BTreeSet<String> =
+        document["paths"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(served, described);
 }
 
@@ -99,7 +101,10 @@ async fn every_code_is_explained() {
     let readme = include_str!("../../README.md");
     for code in lavra_web::Code::ALL {
         assert!(page.text.contains(&format!("id=\"{}\"", code.as_str())), "{code:?}");
-        assert!(readme.contains(&format!("| `{}` |", code.as_str())), "{code:?} is not in the README");
+        assert!(
+            readme.contains(&format!("| `{}` |", code.as_str())),
+            "{code:?} is not in the README"
+        );
         assert!(!code.title().is_empty() && !code.advice().is_empty());
     }
 }

@@ -44,7 +44,8 @@ async fn a_wrong_request_is_refused_with_its_reason(place: Place) {
         let detail = problem["detail"].as_str().unwrap();
         assert!(detail.contains(says), "{body}: {detail}");
     }
-    let problem = server.post("/tasks", &json!({"type": "x"})).await.problem(422, "unknown_task_type");
+    let problem =
+        server.post("/tasks", &json!({"type": "x"})).await.problem(422, "unknown_task_type");
     assert!(problem["detail"].as_str().unwrap().contains("known: count"), "{problem}");
     assert_eq!(server.written().await, before);
 }
@@ -70,9 +71,15 @@ async fn a_body_that_is_no_json_is_refused_with_line_and_column() {
     ] {
         let reply = server.send(raw(&server, body)).await;
         let problem = reply.problem(400, "malformed_json");
-        assert_eq!((&problem["line"], &problem["column"]), (&json!(line), &json!(column)), "{body}: {problem}");
+        assert_eq!(
+            (&problem["line"], &problem["column"]),
+            (&json!(line), &json!(column)),
+            "{body}: {problem}"
+        );
     }
-    for body in [b"\xff\xfe".to_vec(), b"{\"type\": \"\xff\"}".to_vec(), vec![0; 100], vec![b'['; 200_000]] {
+    for body in
+        [b"\xff\xfe".to_vec(), b"{\"type\": \"\xff\"}".to_vec(), vec![0; 100], vec![b'['; 200_000]]
+    {
         server.send(raw(&server, body)).await.problem(400, "malformed_json");
     }
     assert_eq!(server.written().await, before);
@@ -85,7 +92,8 @@ async fn another_content_type_is_refused() {
     let body = json!({"type": KIND}).to_string();
     let post = || server.request(Method::POST, "/tasks").body(body.clone());
     server.send(post()).await.problem(415, "unsupported_media_type");
-    for kind in ["text/plain", "application/x-www-form-urlencoded", "", "json", "application/jsonx"] {
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "", "json", "application/jsonx"]
+    {
         let request = post().header("content-type", kind);
         server.send(request).await.problem(415, "unsupported_media_type");
     }
@@ -155,7 +163,10 @@ async fn a_wrong_path_id_query_or_method_is_refused() {
         assert_eq!(reply.status.as_u16(), status, "{method} {path}: {reply:?}");
         reply.problem(status, code);
         if status == 405 {
-            assert!(reply.header("allow").is_some_and(|allow| !allow.is_empty()), "{method} {path}");
+            assert!(
+                reply.header("allow").is_some_and(|allow| !allow.is_empty()),
+                "{method} {path}"
+            );
         }
     }
     assert_eq!(server.written().await, before);
@@ -287,7 +298,8 @@ async fn wrong_keys_and_versions_are_refused() {
     let id = server.create(KIND, &json!({})).await;
     let before = server.written().await;
     for key in ["", "x".repeat(256).as_str(), "caf\u{e9}"] {
-        let request = server.request(Method::POST, "/tasks").header("Idempotency-Key", key.as_bytes());
+        let request =
+            server.request(Method::POST, "/tasks").header("Idempotency-Key", key.as_bytes());
         let reply = server.send(request.json(&json!({"type": KIND}))).await;
         assert!([400, 422].contains(&reply.status.as_u16()), "{key}: {reply:?}");
     }
@@ -302,7 +314,11 @@ async fn wrong_keys_and_versions_are_refused() {
 async fn random_bytes_on_any_path_never_break_the_server() {
     let server = Server::file().await;
     let paths = [
-        "/tasks", "/tasks:batch", "/tasks:claim", "/dead-letters:redrive", "/schedules/a",
+        "/tasks",
+        "/tasks:batch",
+        "/tasks:claim",
+        "/dead-letters:redrive",
+        "/schedules/a",
         "/tasks/0193a1b2-0000-7000-8000-000000000001:progress",
         "/workers/0193a1b2-0000-7000-8000-000000000001:heartbeat",
     ];

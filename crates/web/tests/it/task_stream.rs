@@ -56,7 +56,10 @@ async fn a_reader_that_was_cut_off_goes_on_where_it_was(place: Place) {
     let working = tokio::spawn(async move {
         for step in 0..STEPS {
             let state = format!("Step {step}");
-            client.report(&task, "progress", json!({"progress": 1, "state": state})).await.expect(200);
+            client
+                .report(&task, "progress", json!({"progress": 1, "state": state}))
+                .await
+                .expect(200);
         }
         client.report(&task, "complete", json!({})).await.expect(200);
     });

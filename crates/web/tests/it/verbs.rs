@@ -72,6 +72,12 @@ async fn what_the_state_does_not_allow_is_refused_with_the_state(place: Place) {
 async fn a_colon_may_come_encoded() {
     let server = Server::file().await;
     let id = server.create(KIND, &json!({})).await;
-    assert_eq!(server.ask(&format!("/tasks/{id}%3Acancel")).await.expect(200)["status"], "CANCELLED");
-    assert_eq!(server.ask(&format!("/tasks/{id}%3aretry?x=y")).await.expect(200)["status"], "PENDING");
+    assert_eq!(
+        server.ask(&format!("/tasks/{id}%3Acancel")).await.expect(200)["status"],
+        "CANCELLED"
+    );
+    assert_eq!(
+        server.ask(&format!("/tasks/{id}%3aretry?x=y")).await.expect(200)["status"],
+        "PENDING"
+    );
 }

@@ -54,7 +54,8 @@ async fn a_worker_claims_reports_and_completes(place: Place) {
     let answer = server.post(&format!("/workers/{worker}:heartbeat"), &held).await.expect(200);
     assert_eq!(answer, json!({"lost": [], "heartbeat_seconds": 3}));
 
-    let step = json!({"progress": 40, "state": "Counting", "detail": {"at": 4}, "metadata": {"b": 2}});
+    let step =
+        json!({"progress": 40, "state": "Counting", "detail": {"at": 4}, "metadata": {"b": 2}});
     assert_eq!(server.report(first, "progress", step).await.expect(200), json!({"version": 2}));
     let shown = server.task(high.as_str().unwrap()).await;
     assert_eq!((&shown["progress"], &shown["state"]), (&json!(40), &json!("Counting")));

@@ -26,7 +26,8 @@ on_each_engine!(
 );
 
 fn amqp() -> String {
-    std::env::var("LAVRA_TEST_AMQP").expect("LAVRA_TEST_AMQP is not set: run it by cargo xtask test")
+    std::env::var("LAVRA_TEST_AMQP")
+        .expect("LAVRA_TEST_AMQP is not set: run it by cargo xtask test")
 }
 
 /// Names of its own for each test, so that they do not take each other's messages.
@@ -43,9 +44,7 @@ async fn rig(world: &World, config: BrokerConfig) -> (Rig, Broker) {
     let broker = Broker::new(config);
     let mut rig = Rig::with(world, Policy::default(), Some(broker.clone())).await;
     let publisher = broker.clone();
-    rig.spawn(move |tasks, stop| {
-        tokio::spawn(async move { publisher.run(tasks, stop).await })
-    });
+    rig.spawn(move |tasks, stop| tokio::spawn(async move { publisher.run(tasks, stop).await }));
     (rig, broker)
 }
 

@@ -57,9 +57,8 @@ struct Service {
 impl Service {
     async fn start(world: &World, private_allowed: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let place = |name: &str| {
-            Artefacts::open(&directory.path().join(name).to_string_lossy()).unwrap()
-        };
+        let place =
+            |name: &str| Artefacts::open(&directory.path().join(name).to_string_lossy()).unwrap();
         let backoff = Backoff { first: Duration::from_millis(10), longest: Duration::from_secs(1) };
         let policies = ["http", "cleanup"].map(|kind| (kind.to_owned(), Policy::default()));
         let settings = Settings { backoff, policies: policies.into(), ..Settings::default() };
@@ -98,7 +97,10 @@ async fn an_answer_becomes_an_artefact_and_a_pointer(world: World) {
     let result = service.tasks.result(task.id).await.unwrap().payload;
     assert_eq!(result["status"], 200);
     let pointer = &result["artefact"];
-    assert_eq!((&pointer["size"], &pointer["content_type"]), (&json!(11), &json!("application/json")));
+    assert_eq!(
+        (&pointer["size"], &pointer["content_type"]),
+        (&json!(11), &json!("application/json"))
+    );
     let file = std::path::Path::new(pointer["location"].as_str().unwrap())
         .join(pointer["key"].as_str().unwrap());
     assert_eq!(std::fs::read_to_string(file).unwrap(), r#"{"ok":true}"#);
@@ -140,10 +142,17 @@ async fn a_refusal_is_final(world: World) {
 async fn an_address_of_the_inside_is_refused_where_it_must_be(world: World) {
     let service = Service::start(&world, false).await;
     let url = server(&[OK]).await;
-    for url in [url.clone(), url.replace("127.0.0.1", "localhost"), url.replace("127.0.0.1", "[::ffff:127.0.0.1]")] {
+    for url in [
+        url.clone(),
+        url.replace("127.0.0.1", "localhost"),
+        url.replace("127.0.0.1", "[::ffff:127.0.0.1]"),
+    ] {
         let task = service.run("http", json!({ "url": url })).await;
         assert_eq!((task.status, task.attempts), (Status::Failed, 1), "{url}: {task:?}");
-        assert!(task.error.as_deref().unwrap().contains("address of the inside"), "{url}: {task:?}");
+        assert!(
+            task.error.as_deref().unwrap().contains("address of the inside"),
+            "{url}: {task:?}"
+        );
     }
     service.end().await;
 }
@@ -165,10 +174,12 @@ async fn cleanup_archives_and_then_removes(world: World) {
     }
     let orphans = ["task_events", "task_inputs", "task_results"];
     for table in orphans {
-        let sql = format!("SELECT count(*) FROM kodus_workflow.{table} WHERE task_id = '{}'", old.id);
+        let sql =
+            format!("SELECT count(*) FROM kodus_workflow.{table} WHERE task_id = '{}'", old.id);
         assert_eq!(world.count(&sql).await, 0, "{table}");
     }
-    let archive = service.directory.path().join("archive").join(result["archives"][0].as_str().unwrap());
+    let archive =
+        service.directory.path().join("archive").join(result["archives"][0].as_str().unwrap());
     let lines = zstd::decode_all(std::fs::File::open(archive).unwrap()).unwrap();
     let dossier: Value = serde_json::from_slice(&lines).unwrap();
     assert_eq!(dossier["task"]["id"], json!(old.id));

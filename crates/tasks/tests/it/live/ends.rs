@@ -54,10 +54,7 @@ async fn a_failure_is_tried_again_and_then_is_final(world: World) {
     assert_eq!(task.error.as_deref(), Some("it failed"));
     let events = rig.history(id).await;
     assert_gapless(&events);
-    assert_eq!(
-        actions(&events),
-        ["create", "start", "retry", "start", "retry", "start", "fail"]
-    );
+    assert_eq!(actions(&events), ["create", "start", "retry", "start", "retry", "start", "fail"]);
     assert!(events[2].state.as_deref().unwrap().starts_with("Retry 1/2 at "));
     let letters = rig.tasks.store().dead_letters(None, 10).await.unwrap();
     assert_eq!(letters.len(), 1);
@@ -107,11 +104,8 @@ async fn a_payload_that_does_not_fit_fails_at_once(world: World) {
 }
 
 async fn an_attempt_that_runs_too_long_fails(world: World) {
-    let policy = Policy {
-        max_retries: 0,
-        timeout: Some(Duration::from_millis(200)),
-        ..Policy::default()
-    };
+    let policy =
+        Policy { max_retries: 0, timeout: Some(Duration::from_millis(200)), ..Policy::default() };
     let mut rig = Rig::with(&world, policy, None).await;
     rig.run(RunnerConfig::default());
     let id = rig.order(json!({ "do": "sleep_deaf", "seconds": 30.0 })).await;
@@ -173,11 +167,8 @@ async fn a_result_that_cannot_be_stored_fails_its_task_alone(world: World) {
 
 async fn a_thousand_tasks_are_each_run_once(world: World) {
     let mut rig = Rig::new(&world).await;
-    let request = NewTask {
-        kind: "act".into(),
-        payload: json!({ "do": "complete" }),
-        ..NewTask::default()
-    };
+    let request =
+        NewTask { kind: "act".into(), payload: json!({ "do": "complete" }), ..NewTask::default() };
     let created = rig.tasks.create_all(vec![request; 1000]).await.unwrap();
     rig.run(RunnerConfig::default());
     for made in &created {

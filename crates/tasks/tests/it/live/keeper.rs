@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use lavra_tasks::RunnerConfig;
 use lavra_tasks::keeper::{self, Config};
 use lavra_tasks::model::{ProcessId, Status};
 use lavra_tasks::store::{Claim, Process};
-use lavra_tasks::RunnerConfig;
 use serde_json::json;
 
 use super::rig::{Rig, actions, until};
@@ -34,10 +34,9 @@ async fn a_dead_process_s_task_is_taken_over_within_fifteen_seconds(world: World
     let begun = Instant::now();
     keep(&mut rig, Config::default());
     rig.run(RunnerConfig::default());
-    let task = until(&rig.tasks, id, Duration::from_secs(15), |task| {
-        task.status == Status::Completed
-    })
-    .await;
+    let task =
+        until(&rig.tasks, id, Duration::from_secs(15), |task| task.status == Status::Completed)
+            .await;
     assert!(begun.elapsed() > Duration::from_secs(8), "taken from a process that still had time");
     assert_eq!((task.attempts, task.retry_count), (2, 1));
     let events = rig.history(id).await;

@@ -30,10 +30,16 @@ pub(super) enum Order {
     FailOnce,
     FailForGood,
     Panic,
-    Sleep { seconds: f64 },
+    Sleep {
+        seconds: f64,
+    },
     /// Sleeps without ever looking whether it should stop.
-    SleepDeaf { seconds: f64 },
-    Report { steps: Vec<i16> },
+    SleepDeaf {
+        seconds: f64,
+    },
+    Report {
+        steps: Vec<i16>,
+    },
     Unstorable,
 }
 
@@ -112,10 +118,7 @@ impl Rig {
         self.running.push(tokio::spawn(async move { runner.run(stop).await.unwrap() }));
     }
 
-    pub(super) fn spawn(
-        &mut self,
-        part: impl FnOnce(Tasks, CancellationToken) -> JoinHandle<()>,
-    ) {
+    pub(super) fn spawn(&mut self, part: impl FnOnce(Tasks, CancellationToken) -> JoinHandle<()>) {
         self.running.push(part(self.tasks.clone(), self.stop.clone()));
     }
 

@@ -96,8 +96,7 @@ fn server_url() -> Url {
 async fn as_superuser(database: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
     let mut url = server_url();
     url.set_path(database);
-    let (client, connection) =
-        tokio_postgres::connect(url.as_str(), tokio_postgres::NoTls).await?;
+    let (client, connection) = tokio_postgres::connect(url.as_str(), tokio_postgres::NoTls).await?;
     let connection = tokio::spawn(connection);
     let result = client.batch_execute(sql).await;
     connection.abort();

@@ -1,0 +1,121 @@
+//! What is typed, and what comes back: data on stdout, the rest on stderr, an exit code.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::program::Place;
+
+/// Runs, and checks the exit code and that stderr says all of `says`.
+fn refused(place: &Place, args: &[&str], code: i32, says: &[&str]) {
+    let output = place.run(args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+    for part in says {
+        assert!(said.contains(part), "{args:?} does not say {part:?}: {said}");
+    }
+    assert!(output.stdout.is_empty(), "{args:?} printed data");
+}
+
+#[test]
+fn mistakes_are_said_with_a_code_and_what_to_do() {
+    let place = Place::on_duckdb();
+    let id = "01a1e14f-ade5-7000-8cc3-91c5359e2aa9";
+    refused(&place, &["task", "create", "nonsense"], 1, &["error[unknown_task_type]", "cleanup"]);
+    refused(&place, &["task", "create", "http", "--payload", "{"], 2, &["--payload is not JSON"]);
+    refused(&place, &["task", "show", id], 1, &["error[task_not_found]", id]);
+    refused(&place, &["task", "show", "seven"], 1, &["error[bad_id]"]);
+    refused(&place, &["task", "list", "--status", "RED"], 1, &["bad_query", "PENDING"]);
+    refused(&place, &["serve", "--listen", "0.0.0.0:0"], 2, &["only loopback"]);
+    refused(&place, &["serve", "--listen", "here"], 2, &["HOST:PORT"]);
+    refused(&place, &["task", "dance"], 2, &["unrecognized subcommand"]);
+    refused(&place, &["schedule", "set", "a", "http", "61 * * * *"], 1, &["not a cron line"]);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_without_its_password() {
+    let place = Place {
+        database: "postgres://someone:hunter2@127.0.0.1:1/nothing".into(),
+        ..Place::on_duckdb()
+    };
+    let output = place.run(&["task", "list"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("database_unreachable") && said.contains("127.0.0.1:1"), "{said}");
+    assert!(!said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn a_typo_in_the_settings_is_shown_with_its_line() {
+    let place = Place::on_duckdb();
+    std::fs::write(place.directory.path().join("lavra.toml"), "[runner]\nconcurency = 3\n")
+        .unwrap();
+    refused(&place, &["task", "list"], 2, &["lavra.toml", "concurency", "concurrency"]);
+}
+
+#[test]
+fn a_schema_name_with_a_quote_is_refused() {
+    let place = Place::on_duckdb();
+    let output = place.command(&["migrate"]).env("DB_SCHEMA", "a\"b").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("DB_SCHEMA"));
+}
+
+#[test]
+fn a_held_file_is_reached_through_its_holder() {
+    let place = Place::on_duckdb();
+    let _server = place.start(&["serve", "--demo-types", "--listen", "127.0.0.1:0"]);
+    place.until_served();
+    let output = place.run(&["task", "create", "count", "--payload", r#"{"to": 2}"#, "--wait"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let bad = r#"{"to": 2, "step_ms": 1, "fail_attempts": 9}"#;
+    let args = ["task", "create", "count", "--payload", bad, "--max-retries", "0", "--wait"];
+    let output = place.run(&args);
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let letters = place.json(&["dead-letter", "list"]);
+    assert_eq!(letters["items"].as_array().unwrap().len(), 1, "{letters}");
+    // A second opener that needs the file itself says who has it.
+    refused(
+        &place,
+        &["runner"],
+        1,
+        &["error[database_held]", "which serves it at http://127.0.0.1"],
+    );
+}
+
+#[test]
+fn the_schema_is_printed_and_applied() {
+    let place = Place::on_postgres();
+    let script = place.run(&["migrate", "--print"]);
+    let script = String::from_utf8(script.stdout).unwrap();
+    assert!(script.contains("CREATE TABLE IF NOT EXISTS kodus_workflow.tasks"), "{script}");
+    let mut psql = std::process::Command::new("psql")
+        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", &place.database])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    psql.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    assert!(psql.wait().unwrap().success());
+    let output = place.run(&["migrate"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is up to date"), "{output:?}");
+}
+
+#[test]
+fn the_demonstration_ends_well() {
+    let place = Place::on_duckdb();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_lavra"))
+        .current_dir(place.directory.path())
+        .args(["demo", "--exit", "--tasks", "4"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let data = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(data.matches("COMPLETED").count(), 5, "{data}");
+}
+
+#[test]
+fn completions_are_a_script() {
+    let output = Place::on_duckdb().run(&["completions", "bash"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("_lavra"));
+}

@@ -1,0 +1,7 @@
+//! The real program: started, killed, frozen, with a wrong clock, and asked wrong things.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers as well")]
+
+mod commands;
+mod processes;
+mod program;

@@ -1,0 +1,126 @@
+//! `lavra` in a directory of its own.
+
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) struct Place {
+    pub(crate) directory: TempDir,
+    pub(crate) database: String,
+}
+
+/// A process that is killed when the test ends.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _already_ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+impl Place {
+    pub(crate) fn on_duckdb() -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), database: "lavra.duckdb".into() }
+    }
+
+    /// A new database on the test server.
+    pub(crate) fn on_postgres() -> Self {
+        let url = std::env::var("LAVRA_TEST_POSTGRES")
+            .expect("LAVRA_TEST_POSTGRES is not set: run it by cargo xtask test");
+        let name = format!("lavra_{}", uuid::Uuid::new_v4().simple());
+        let made = Command::new("psql")
+            .args(["--no-psqlrc", "--quiet", "--command", &format!("CREATE DATABASE {name}"), &url])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let (server, _) = url.rsplit_once('/').unwrap();
+        Self { directory: tempfile::tempdir().unwrap(), database: format!("{server}/{name}") }
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lavra"));
+        command
+            .current_dir(self.directory.path())
+            .env_remove("DB_URL")
+            .args(["--database", &self.database])
+            .args(args)
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// The JSON that a command prints; it must end well.
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(&[args, &["--json"]].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
+        self.start_with(args, &[])
+    }
+
+    pub(crate) fn start_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Running {
+        let log = self.directory.path().join(format!("{}.log", uuid::Uuid::new_v4()));
+        let log = std::fs::File::create(log).unwrap();
+        let mut command = self.command(args);
+        command.envs(variables.iter().copied()).stdout(Stdio::null()).stderr(log);
+        Running(command.spawn().unwrap())
+    }
+
+    /// Everything that the processes here have logged.
+    pub(crate) fn logs(&self) -> String {
+        let entries = std::fs::read_dir(self.directory.path()).unwrap().flatten();
+        let logs = entries.filter(|entry| entry.path().extension().is_some_and(|e| e == "log"));
+        logs.map(|entry| std::fs::read_to_string(entry.path()).unwrap_or_default()).collect()
+    }
+
+    pub(crate) fn create(&self, payload: &str) -> String {
+        let task = self.json(&["task", "create", "count", "--payload", payload]);
+        task["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn task(&self, id: &str) -> Value {
+        self.json(&["task", "show", id])
+    }
+
+    pub(crate) fn until(
+        &self,
+        id: &str,
+        patience: Duration,
+        what: impl Fn(&Value) -> bool,
+    ) -> Value {
+        until(patience, || {
+            let task = self.task(id);
+            what(&task).then_some(task)
+        })
+        .unwrap_or_else(|| panic!("it never came: {}\n{}", self.task(id), self.logs()))
+    }
+
+    /// Waits until the server in this place answers.
+    pub(crate) fn until_served(&self) {
+        let lock = self.directory.path().join("lavra.duckdb.lock");
+        let served = until(Duration::from_secs(20), || {
+            std::fs::read_to_string(&lock).ok().filter(|text| text.contains("http://"))
+        });
+        assert!(served.is_some(), "no server: {}", self.logs());
+    }
+}
+
+pub(crate) fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let begun = Instant::now();
+    while begun.elapsed() < patience {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    None
+}
