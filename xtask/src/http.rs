@@ -1,5 +1,6 @@
 //! HTTP to a server on loopback, in as few lines as it takes: one request per connection.
 
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub(crate) fn send(
         request.push_str("content-type: application/json\r\n");
     }
     for (name, value) in headers {
-        request.push_str(&format!("{name}: {value}\r\n"));
+        let _infallible = write!(request, "{name}: {value}\r\n");
     }
     stream.write_all(format!("{request}\r\n{body}").as_bytes())?;
     let mut answer = String::new();

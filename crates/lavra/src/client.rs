@@ -104,7 +104,7 @@ impl Client {
                 let answer = http
                     .execute(request)
                     .await
-                    .map_err(|error| error.without_url())
+                    .map_err(reqwest::Error::without_url)
                     .with_context(|| format!("the server at {base} does not answer"))?;
                 (answer.status(), answer.bytes().await?)
             }

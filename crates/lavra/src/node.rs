@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a process does beside having the database open.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each part is there or not")]
 pub(crate) struct Parts {
     pub(crate) serve: bool,
     pub(crate) run: bool,

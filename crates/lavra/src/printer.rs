@@ -10,6 +10,7 @@ pub(crate) struct Printer {
     json: bool,
 }
 
+#[expect(clippy::unused_self, reason = "whoever prints must have been given the printer")]
 impl Printer {
     pub(crate) fn new(json: bool) -> Self {
         Self { json }
@@ -48,9 +49,7 @@ impl Printer {
             table.set_content_arrangement(ContentArrangement::Disabled);
         }
         table.set_header(head);
-        rows.into_iter().for_each(|row| {
-            table.add_row(row);
-        });
+        table.add_rows(rows);
         self.data(&table.to_string());
     }
 

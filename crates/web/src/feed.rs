@@ -183,7 +183,7 @@ impl Listener {
         }
         match self.pages.recv().await {
             Ok(page) => {
-                self.ready.extend(page.iter().filter(|entry| entry.place > self.at).cloned())
+                self.ready.extend(page.iter().filter(|entry| entry.place > self.at).cloned());
             }
             Err(RecvError::Lagged(_)) => self.is_behind = true,
             Err(RecvError::Closed) => return None,

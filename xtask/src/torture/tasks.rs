@@ -39,7 +39,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     postgres.sql("postgres", &format!("CREATE DATABASE {DATABASE}"))?;
     let mut fleet = fleet::Fleet::start(workspace, &postgres.url(DATABASE), &rabbitmq.url())?;
 
-    let load = load::Load::start(fleet.servers(), seed);
+    let load = load::Load::start(&fleet.servers(), seed);
     let mut random = Random::new(seed);
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut toll = chaos::Toll::default();

@@ -28,7 +28,7 @@ pub(crate) async fn run(
     } else if applied.is_empty() {
         printer.note(&format!("{} is up to date", settings.target));
     } else {
-        applied.iter().for_each(|id| printer.data(id));
+        printer.data(&applied.join("\n"));
     }
     Ok(Exit::Done)
 }

@@ -49,6 +49,7 @@ pub struct Cleanup {
 /// What one run may do differently from the configuration.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "the names of the settings that they stand in for")]
 pub struct Input {
     completed_days: Option<u32>,
     cancelled_days: Option<u32>,

@@ -74,7 +74,7 @@ impl Pace {
             let finished = self.finished.load(Ordering::Relaxed);
             let rate = (finished - measured.finished) as f64 / elapsed.as_secs_f64();
             // Quick to slow down, slower to speed up.
-            measured.per_second = rate.min((measured.per_second + rate) / 2.0).max(rate / 2.0);
+            measured.per_second = f64::midpoint(measured.per_second, rate).min(rate);
             measured.finished = finished;
             measured.at = Instant::now();
         }

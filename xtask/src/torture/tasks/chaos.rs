@@ -63,9 +63,9 @@ pub(super) fn strike(
         _ => {
             output::note("RabbitMQ ends");
             if random.below(2) == 0 {
-                rabbitmq.stop()?
+                rabbitmq.stop()?;
             } else {
-                rabbitmq.kill()?
+                rabbitmq.kill()?;
             }
             std::thread::sleep(Duration::from_millis(random.between(100, 2000)));
             rabbitmq.resume()?;

@@ -29,10 +29,10 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn start(servers: Vec<u16>, seed: u64) -> Self {
+    pub(super) fn start(servers: &[u16], seed: u64) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let clients = (0..CLIENTS).map(|client| {
-            let (servers, stop) = (servers.clone(), Arc::clone(&stop));
+            let (servers, stop) = (servers.to_vec(), Arc::clone(&stop));
             let random = Random::new(seed.wrapping_mul(31).wrapping_add(client + 1));
             std::thread::spawn(move || work(&servers, client, random, &stop))
         });

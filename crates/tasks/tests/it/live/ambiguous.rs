@@ -10,6 +10,7 @@ use serde_json::json;
 use super::proxy::Proxy;
 use super::rig::{Rig, actions, assert_gapless};
 use crate::support::World;
+use crate::support::server::Server;
 
 async fn behind(proxy: &Proxy, world: &World) -> Database {
     let text = format!("postgres://postgres@{}/{}", proxy.address, world.server().name());
@@ -21,7 +22,7 @@ async fn behind(proxy: &Proxy, world: &World) -> Database {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cut_after_commit_ends_nothing_twice_and_loses_nothing() {
     let world = World::on_postgres().await;
-    let proxy = Proxy::to(world.server().address()).await;
+    let proxy = Proxy::to(Server::address()).await;
     let database = behind(&proxy, &world).await;
     let mut rig = Rig::on(&database, Policy::default(), None).await;
     rig.spawn(|tasks, stop| {
@@ -60,7 +61,7 @@ async fn a_cut_after_commit_ends_nothing_twice_and_loses_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_creation_without_an_answer_is_repeated_by_its_key() {
     let world = World::on_postgres().await;
-    let proxy = Proxy::to(world.server().address()).await;
+    let proxy = Proxy::to(Server::address()).await;
     let database = behind(&proxy, &world).await;
     let rig = Rig::on(&database, Policy::default(), None).await;
     let request = || NewTask {

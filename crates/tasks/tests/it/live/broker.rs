@@ -156,7 +156,7 @@ async fn a_queue_with_other_arguments_is_used_as_it_is(world: World) {
     until("the connection", Duration::from_secs(10), async || broker.health().connected).await;
     let id = rig.order(json!({ "do": "complete" })).await;
     rig.until_status(id, Status::Completed).await;
-    assert_eq!(broker.health().foreign_queues, [queue.clone()]);
+    assert_eq!(broker.health().foreign_queues, std::slice::from_ref(&queue));
     rig.stop().await;
     channel.queue_delete(queue.into(), QueueDeleteOptions::default()).await.unwrap();
 }

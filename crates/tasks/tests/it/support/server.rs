@@ -48,7 +48,7 @@ impl Server {
     }
 
     /// Where the server itself listens.
-    pub(crate) fn address(&self) -> std::net::SocketAddr {
+    pub(crate) fn address() -> std::net::SocketAddr {
         let text = url(POSTGRES, "");
         let (_, host) = text.rsplit_once('@').expect("a URL with a user");
         host.trim_end_matches('/').parse().expect("an address and a port")
