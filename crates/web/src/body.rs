@@ -75,6 +75,10 @@ async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // A list of the values in the order of the fields would do as well, and nobody means that.
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Problem::invalid("the body must be a JSON object, not a list"));
+    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| refuse(&error.path().to_string(), error.inner()))?;
@@ -97,30 +101,41 @@ fn refuse(path: &str, error: &serde_json::Error) -> Problem {
 mod tests {
     use super::*;
 
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        #[expect(dead_code, reason = "only the reading is tested")]
+        sizes: Vec<u8>,
+    }
+
     fn answer(text: &[u8]) -> Problem {
-        parse::<Vec<u8>>(text).unwrap_err()
+        parse::<Sample>(text).unwrap_err()
     }
 
     #[test]
     fn what_is_no_json_is_malformed_and_what_does_not_fit_is_invalid() {
-        for text in [&b""[..], b"[", b"[1,]", b"[1] 2", b"\xff\xfe", b"nul"] {
+        for text in [&b""[..], b"{", b"{\"sizes\": [1,]}", b"{\"sizes\": []} 2", b"\xff", b"nul"] {
             assert_eq!(answer(text).code(), Code::MalformedJson, "{text:?}");
         }
-        for text in ["{}", "[\"x\"]", "[1, 256]", "[-1]", "[1.5]"] {
+        for text in
+            ["{}", "[[1]]", "null", "7", "{\"sizes\": 1}", "{\"sizes\": [256]}", "{\"a\": 1}"]
+        {
             assert_eq!(answer(text.as_bytes()).code(), Code::InvalidRequest, "{text}");
         }
     }
 
     #[test]
     fn the_field_that_is_wrong_is_named() {
-        let problem = answer(b"[1, \"x\"]");
-        assert!(problem.detail().starts_with("[1]: invalid type: string"), "{}", problem.detail());
+        let problem = answer(b"{\"sizes\": [1, \"x\"]}");
+        let detail = problem.detail();
+        assert!(detail.starts_with("sizes[1]: invalid type: string"), "{detail}");
     }
 
     #[test]
     fn deep_nesting_is_refused() {
-        let text = "[".repeat(100_000);
-        let refused = parse::<serde_json::Value>(text.as_bytes()).unwrap_err();
-        assert_eq!(refused.code(), Code::MalformedJson);
+        let text = format!("{{\"sizes\": {}", "[".repeat(100_000));
+        let refused =
+            parse::<std::collections::BTreeMap<String, serde_json::Value>>(text.as_bytes());
+        assert_eq!(refused.unwrap_err().code(), Code::MalformedJson);
     }
 }

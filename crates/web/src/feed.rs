@@ -145,7 +145,10 @@ async fn broadcast_from(
                 AFTER_TROUBLE
             }
         };
-        tokio::time::sleep(wait).await;
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = sender.closed() => {}
+        }
     }
 }
 

@@ -19,18 +19,8 @@ use crate::{
 pub fn router(app: App) -> Router {
     metrics::recorder();
     let site = Site::new(app);
-    let routes = OpenApiRouter::with_openapi(openapi::empty())
-        .merge(tasks::routes())
-        .merge(events::routes())
-        .merge(workers::routes())
-        .merge(dead_letters::routes())
-        .merge(schedules::routes())
-        .merge(types::routes())
-        .merge(health::routes())
-        .merge(metrics::routes())
-        .merge(docs::routes());
     // The layers from the inside out.
-    let routes = openapi::described(routes)
+    let routes = openapi::described(routes())
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_that_way)
         .layer(from_fn(deadline::keep))
@@ -40,6 +30,19 @@ pub fn router(app: App) -> Router {
         .layer(from_fn(metrics::count))
         .with_state(site);
     Router::new().fallback_service(Split(routes))
+}
+
+fn routes() -> OpenApiRouter<Site> {
+    OpenApiRouter::with_openapi(openapi::empty())
+        .merge(tasks::routes())
+        .merge(events::routes())
+        .merge(workers::routes())
+        .merge(dead_letters::routes())
+        .merge(schedules::routes())
+        .merge(types::routes())
+        .merge(health::routes())
+        .merge(metrics::routes())
+        .merge(docs::routes())
 }
 
 async fn nothing_here(request: Request) -> Problem {
@@ -59,4 +62,25 @@ fn panicked(reason: Box<dyn std::any::Any + Send>) -> Response {
     tracing::error!(reason = text, "a request panicked");
     Problem::new(Code::InternalError, "something is wrong in lavra; the log has more")
         .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::verbs::documented;
+
+    #[test]
+    fn every_route_that_is_served_is_described() {
+        let described: BTreeSet<String> = routes().into_openapi().paths.paths.into_keys().collect();
+        // Its debug form is the only place where axum tells its routes.
+        let shown = format!("{:?}", openapi::described(routes()));
+        let quoted = shown.split('"').filter(|text| text.starts_with('/'));
+        let served: BTreeSet<String> = quoted
+            .filter(|path| *path != "/" && !path.contains("__private"))
+            .map(|path| documented(path).into_owned())
+            .collect();
+        assert_eq!(served, described);
+    }
 }

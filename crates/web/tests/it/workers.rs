@@ -198,19 +198,21 @@ async fn what_a_worker_never_received_is_given_back() {
     let server = Server::file().await;
     let id = server.create(KIND, &json!({})).await;
     let worker = Uuid::new_v4();
+    let start = Instant::now();
     // The answer gets lost: the worker lives on and does not know of the task.
     server.claim(worker, KIND).await;
     let nothing = json!({"held": []});
     let beat = format!("/workers/{worker}:heartbeat");
     server.post(&beat, &nothing).await.expect(200);
     assert_eq!(server.task(&id).await["status"], "IN_PROGRESS");
-    let start = Instant::now();
     until("the return", Duration::from_secs(15), || async {
         tokio::time::sleep(Duration::from_millis(500)).await;
         server.post(&beat, &nothing).await.expect(200);
         (server.task(&id).await["status"] == "PENDING").then_some(())
     })
     .await;
-    assert!(start.elapsed() > Duration::from_secs(9), "{:?}", start.elapsed());
+    let elapsed = start.elapsed();
+    let events = server.get(&format!("/tasks/{id}/events")).await.expect(200);
+    assert!(elapsed > Duration::from_secs(9), "{elapsed:?}: {events:#}");
     assert_eq!(server.task(&id).await["retry_count"], 0);
 }

@@ -1,10 +1,13 @@
 //! Places where a database can be: a file, or a database of its own on the test server.
 
-use lavra_db::{Database, Schema, Target, tokio_postgres};
 use std::time::Duration;
+
+use lavra_db::{Database, Schema, Target, tokio_postgres};
 use tempfile::TempDir;
 use url::Url;
 use uuid::Uuid;
+
+use super::until;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -42,7 +45,15 @@ impl Place {
     }
 
     pub(crate) async fn open(&self) -> Database {
-        Database::open(&self.target(), Schema::default(), PATIENCE).await.unwrap()
+        // A file whose server has just ended may be held for a moment more.
+        until("the database", PATIENCE, || async {
+            match Database::open(&self.target(), Schema::default(), PATIENCE).await {
+                Ok(database) => Some(database),
+                Err(lavra_db::Error::Held { .. }) => None,
+                Err(error) => panic!("{error}"),
+            }
+        })
+        .await
     }
 
     fn target(&self) -> Target {

@@ -5,14 +5,12 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use lavra_db::{Database, migrate};
-use lavra_tasks::model::EventId;
-use lavra_tasks::store::{Cursor, ListFilter};
+use lavra_tasks::store::ListFilter;
 use lavra_tasks::{Backoff, MIGRATIONS, Settings, Tasks, keeper};
 use lavra_web::App;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use uuid::Uuid;
 
 use super::{Client, Place};
 
@@ -105,8 +103,10 @@ impl Server {
         let store = self.tasks.store();
         let tasks = store.list(ListFilter { limit: 100_000, ..Default::default() }).await.unwrap();
         let versions: i32 = tasks.iter().map(|task| task.version).sum();
-        let start = Cursor { transaction: 0, event: EventId(Uuid::nil()) };
-        let events = store.stream_since(start, 100_000).await.unwrap().len();
+        let mut events = 0;
+        for task in &tasks {
+            events += store.newest_events(task.id, 1000).await.unwrap().len();
+        }
         let letters = store.dead_letters(None, 100_000).await.unwrap().len();
         let (schedules, types) =
             (store.schedules().await.unwrap().len(), store.declared().await.unwrap());
