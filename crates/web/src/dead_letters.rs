@@ -124,7 +124,7 @@ pub(crate) async fn redrive(
 /// Which dead letters: by `ids`, or the newest of a `type`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"type": "http", "limit": 100}))]
+#[schema(as = RedriveRequest, example = json!({"type": "http", "limit": 100}))]
 pub(crate) struct Which {
     #[schema(max_items = 1000)]
     ids: Option<Vec<Uuid>>,
@@ -136,6 +136,7 @@ pub(crate) struct Which {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RedriveAnswer)]
 pub(crate) struct Redriven {
     items: Vec<Outcome>,
 }

@@ -33,6 +33,7 @@ type Page = Arc<[Entry]>;
 #[derive(Debug)]
 pub(crate) struct Feed {
     tasks: Tasks,
+    backlog: usize,
     live: Arc<Mutex<Option<broadcast::Sender<Page>>>>,
 }
 
@@ -81,7 +82,7 @@ async fn read(tasks: &Tasks, after: Place) -> Result<Vec<Entry>> {
 
 impl Feed {
     pub(crate) fn new(tasks: Tasks) -> Self {
-        Self { tasks, live: Arc::default() }
+        Self { tasks, backlog: BACKLOG, live: Arc::default() }
     }
 
     /// Listens from after `cursor`, or from now on.
@@ -103,7 +104,7 @@ impl Feed {
             return Ok(sender.subscribe());
         }
         let from = self.tasks.store().stream_end().await?;
-        let (sender, receiver) = broadcast::channel(BACKLOG);
+        let (sender, receiver) = broadcast::channel(self.backlog);
         tokio::spawn(broadcast_from(
             from.into(),
             self.tasks.clone(),
@@ -166,6 +167,16 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
+    async fn advance(&mut self) -> Option<Entry> {
+        loop {
+            if let Some(entry) = self.ready.pop_front() {
+                self.at = entry.place;
+                return Some(entry);
+            }
+            self.more().await?;
+        }
+    }
+
     async fn more(&mut self) -> Option<()> {
         if self.is_behind {
             match read(&self.tasks, self.at).await {
@@ -200,12 +211,59 @@ impl Source for Listener {
         if std::mem::take(&mut self.is_new) {
             return Some(sse::Event::default().id(self.at.id()));
         }
-        loop {
-            if let Some(entry) = self.ready.pop_front() {
-                self.at = entry.place;
-                return Some(sse::Event::default().id(entry.place.id()).data(&entry.data));
-            }
-            self.more().await?;
+        let entry = self.advance().await?;
+        Some(sse::Event::default().id(entry.place.id()).data(&entry.data))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lavra_db::Schema;
+    use lavra_tasks::{MIGRATIONS, NewTask, Settings};
+
+    use super::*;
+
+    async fn make(tasks: &Tasks, count: usize) {
+        let task = NewTask { kind: "a".into(), ..NewTask::default() };
+        tasks.create_all(vec![task; count]).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_listener_that_fell_behind_the_broadcast_catches_up_from_the_store() {
+        const COUNT: usize = 4 * PAGE + 17;
+        let directory = tempfile::tempdir().unwrap();
+        let target = lavra_db::Target::File(directory.path().join("lavra.duckdb"));
+        let database = lavra_db::Database::open(&target, Schema::default(), Duration::ZERO);
+        let database = database.await.unwrap();
+        lavra_db::migrate(&database, MIGRATIONS).await.unwrap();
+        let tasks = Tasks::open(&database, Settings::default()).await.unwrap();
+        tasks.declare(vec!["a".into()]).await.unwrap();
+        let feed = Feed { backlog: 2, ..Feed::new(tasks.clone()) };
+        let mut slow = feed.listen(None).await.unwrap();
+        let mut quick = feed.listen(None).await.unwrap();
+        make(&tasks, 1).await;
+        let first = slow.advance().await.unwrap();
+        assert!(!slow.is_behind, "it hears the broadcast");
+        make(&tasks, COUNT).await;
+        let mut all = Vec::new();
+        while all.len() < COUNT + 1 {
+            all.push(quick.advance().await.unwrap().place);
+        }
+        // Until more pages have gone by than are kept for it.
+        while slow.pages.len() <= feed.backlog {
+            tokio::time::sleep(LOOK_EVERY / 10).await;
+        }
+        let mut seen = vec![first.place];
+        while seen.len() < all.len() {
+            seen.push(slow.advance().await.unwrap().place);
+        }
+        assert_eq!(seen, all);
+        make(&tasks, 1).await;
+        let (one, other) = (slow.advance().await.unwrap(), quick.advance().await.unwrap());
+        assert_eq!((one.place, one.data), (other.place, other.data));
+        drop((slow, quick));
+        while feed.live.lock().await.is_some() {
+            tokio::task::yield_now().await;
         }
     }
 }

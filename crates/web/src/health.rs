@@ -21,7 +21,7 @@ pub(crate) fn routes() -> OpenApiRouter<Site> {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({"status": "alive"}))]
+#[schema(as = Liveness, example = json!({"status": "alive"}))]
 pub(crate) struct Alive {
     status: &'static str,
 }
@@ -39,7 +39,7 @@ pub(crate) async fn alive() -> Json<Alive> {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({
+#[schema(as = Readiness, example = json!({
     "status": "degraded",
     "reasons": ["RabbitMQ: connection refused"],
     "database": "postgres",

@@ -19,6 +19,7 @@ mod router;
 mod schedules;
 mod secure;
 mod serve;
+mod sql;
 mod tasks;
 mod types;
 mod verbs;

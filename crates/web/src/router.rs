@@ -11,7 +11,7 @@ use crate::app::{App, Site};
 use crate::problem::{Code, Problem};
 use crate::verbs::Split;
 use crate::{
-    dead_letters, deadline, docs, events, guard, health, metrics, openapi, schedules, secure,
+    dead_letters, deadline, docs, events, guard, health, metrics, openapi, schedules, secure, sql,
     tasks, types, workers,
 };
 
@@ -40,6 +40,7 @@ fn routes() -> OpenApiRouter<Site> {
         .merge(dead_letters::routes())
         .merge(schedules::routes())
         .merge(types::routes())
+        .merge(sql::routes())
         .merge(health::routes())
         .merge(metrics::routes())
         .merge(docs::routes())

@@ -19,12 +19,13 @@ pub(crate) fn routes() -> OpenApiRouter<Site> {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskTypes)]
 pub(crate) struct Types {
     items: Vec<Type>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({
+#[schema(as = TaskType, example = json!({
     "type": "http",
     "description": "Fetches a URL and keeps the answer",
     "waiting": 12,

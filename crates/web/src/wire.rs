@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schema(as = TaskStatus)]
 pub(crate) enum Status {
     Pending,
     InProgress,
@@ -44,6 +45,7 @@ impl From<Status> for model::Status {
 /// Who caused an event: a person or program through this interface, a worker, or lavra itself.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
+#[schema(as = EventActor)]
 pub(crate) enum Actor {
     Api,
     Worker,
@@ -139,7 +141,7 @@ impl From<model::Task> for Task {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({
+#[schema(as = TaskEvent, example = json!({
     "id": "0193a1b2-7c40-7000-8000-00000000000a",
     "task_id": "0193a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b",
     "status": "IN_PROGRESS",

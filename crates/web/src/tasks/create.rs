@@ -107,7 +107,7 @@ pub(crate) async fn one(
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"tasks": [
+#[schema(as = NewTasks, example = json!({"tasks": [
     {"type": "http", "payload": {"url": "https://example.org/1"}},
     {"type": "http", "payload": {"url": "https://example.org/2"}},
 ]}))]
@@ -118,7 +118,7 @@ pub(crate) struct Batch {
 
 /// What became of one request of a batch.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({"id": "0193a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b", "new": true}))]
+#[schema(as = CreatedTask, example = json!({"id": "0193a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b", "new": true}))]
 pub(crate) struct Made {
     id: Uuid,
     /// False when an earlier task answers for this request.

@@ -40,7 +40,7 @@ pub(crate) async fn task(
 
 /// What a task was asked to do.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({
+#[schema(as = TaskInput, example = json!({
     "task_id": "0193a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b",
     "payload": {"url": "https://example.org/report"},
 }))]
@@ -80,6 +80,7 @@ pub(crate) struct Newest {
 
 /// What happened to a task.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskEvents)]
 pub(crate) struct Events {
     items: Vec<Event>,
 }
@@ -107,7 +108,7 @@ pub(crate) async fn events(
 
 /// What a task left behind: a light JSON, or a pointer to an artefact.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Result, example = json!({
+#[schema(as = TaskResult, example = json!({
     "task_id": "0193a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b",
     "payload": {"words": 42},
     "created_at": "2026-11-15T20:31:00Z",

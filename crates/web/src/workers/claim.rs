@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::State;
 use lavra_tasks::Tasks;
+use lavra_tasks::machine::Happening;
 use lavra_tasks::model::{Claimed, ProcessId};
 use lavra_tasks::store::Process;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use tokio::sync::oneshot;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Roster, give_back};
+use super::Roster;
 use crate::body::JsonBody;
 use crate::problem::{Code, Problem};
 use crate::serve::Served;
@@ -32,7 +33,7 @@ const LOOK_AT_MOST_EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({
+#[schema(as = ClaimRequest, example = json!({
     "worker": "9f1c2d3e-4b5a-4678-9abc-def012345678",
     "name": "wordcount on alpha",
     "types": ["wordcount"],
@@ -62,6 +63,7 @@ fn one() -> usize {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ClaimAnswer)]
 pub(crate) struct Taken {
     /// Empty if nothing came up in time.
     tasks: Vec<Held>,
@@ -69,7 +71,7 @@ pub(crate) struct Taken {
 
 /// A task in the hands of a worker.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({
+#[schema(as = ClaimedTask, example = json!({
     "id": "0193a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b",
     "type": "wordcount",
     "payload": {"text": "so many words"},
@@ -171,7 +173,7 @@ pub(crate) async fn claim(
         let claimed = take(&tasks, &worker, limit).await?;
         let over = tokio::time::Instant::now() >= deadline || served.stop.is_cancelled();
         if !claimed.is_empty() || over {
-            roster.gave(&worker, &claimed, Instant::now());
+            roster.met(&worker, Instant::now());
             let tasks = claimed.into_iter().map(Held::from).collect();
             return Ok(Json(Taken { tasks }));
         }
@@ -195,10 +197,19 @@ async fn take(tasks: &Tasks, worker: &Process, limit: usize) -> Result<Vec<Claim
     tokio::spawn(async move {
         let claimed = service.claim(worker, limit).await;
         if let Err(Ok(unwanted)) = hand.send(claimed) {
-            let unwanted = unwanted.iter().map(|task| (task.id, task.token)).collect();
             give_back(&service, unwanted).await;
         }
     });
     let ended = || Problem::new(Code::InternalError, "the claim ended without an answer");
     Ok(taken.await.map_err(|_| ended())??)
+}
+
+/// What is not given back here is so at the worker's next heartbeat but one, or by the keeper.
+async fn give_back(tasks: &Tasks, unwanted: Vec<Claimed>) {
+    for task in unwanted {
+        let given = tasks.report(task.id, task.token, Happening::Interrupt, None, None).await;
+        if let Err(error) = given {
+            tracing::warn!(%error, task = %task.id, "its claimant hung up; it was not given back");
+        }
+    }
 }

@@ -8,12 +8,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use lavra_tasks::Tasks;
 use lavra_tasks::model::{ProcessId, TaskId, Token};
-use lavra_tasks::store::Process;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{HEARTBEAT, Roster, give_back};
+use super::{HEARTBEAT, Roster};
 use crate::body::JsonBody;
 use crate::path::Id;
 use crate::problem::Problem;
@@ -22,11 +21,11 @@ const MOST: usize = 10_000;
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({
+#[schema(as = HeartbeatRequest, example = json!({
     "held": [{"id": "0193a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b", "token": 4711}],
 }))]
 pub(crate) struct Beat {
-    /// All that the worker holds. What it was given more than 10 s ago and does not name goes
+    /// All that the worker holds. What it was given more than 5 s ago and does not name goes
     /// back into the queue.
     #[schema(max_items = 10_000)]
     held: Vec<Grip>,
@@ -36,13 +35,14 @@ pub(crate) struct Beat {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = HeldTask)]
 pub(crate) struct Grip {
     id: Uuid,
-    token: Token,
+    token: i64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({
+#[schema(as = HeartbeatAnswer, example = json!({
     "lost": [{"id": "0193a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b", "cancelled": true}],
     "heartbeat_seconds": 3,
 }))]
@@ -54,6 +54,7 @@ pub(crate) struct Answer {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LostTask)]
 pub(crate) struct Loss {
     id: Uuid,
     /// Somebody cancelled it: stop, then `:release` confirms that you did (and is answered with
@@ -85,12 +86,10 @@ pub(crate) async fn beat(
     }
     let held: Vec<(TaskId, Token)> =
         beat.held.iter().map(|grip| (TaskId(grip.id), grip.token)).collect();
-    let (name, kinds) = roster.remembered(id).unwrap_or_else(|| ("worker".into(), Vec::new()));
-    let kinds = beat.types.unwrap_or(kinds);
-    tasks.declare(kinds.clone()).await?;
-    let worker = Process { id, name, kinds };
-    let lost = tasks.beat(worker.clone(), held.clone()).await?;
-    give_back(&tasks, roster.named(&worker, &held, Instant::now())).await;
+    let worker = roster.recall(id, beat.types);
+    tasks.declare(worker.kinds.clone()).await?;
+    roster.met(&worker, Instant::now());
+    let lost = tasks.beat(worker, held).await?;
     let lost = lost.into_iter().map(|lost| Loss { id: lost.id.0, cancelled: lost.cancelled });
     Ok(Json(Answer { lost: lost.collect(), heartbeat_seconds: HEARTBEAT.as_secs() }))
 }

@@ -17,9 +17,6 @@ mod roster;
 
 use std::time::Duration;
 
-use lavra_tasks::Tasks;
-use lavra_tasks::machine::Happening;
-use lavra_tasks::model::{TaskId, Token};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -41,16 +38,4 @@ pub(crate) fn routes() -> OpenApiRouter<Site> {
         .verb(routes!(report::complete))
         .verb(routes!(report::fail))
         .verb(routes!(report::release))
-}
-
-/// Gives back what a worker was to have and never received.
-async fn give_back(tasks: &Tasks, unwanted: Vec<(TaskId, Token)>) {
-    for (id, token) in unwanted {
-        match tasks.report(id, token, Happening::Interrupt, None, None).await {
-            Ok(_) => tracing::info!(task = %id, "given back: its worker never received it"),
-            // Reported on since, or taken over: nothing to give back.
-            Err(lavra_tasks::Error::Lost(_) | lavra_tasks::Error::NoSuchTask(_)) => {}
-            Err(error) => tracing::warn!(%error, task = %id, "could not be given back"),
-        }
-    }
 }

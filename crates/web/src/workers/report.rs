@@ -1,6 +1,5 @@
 //! What became of a task that a worker holds. Every report names the token of the claim.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -12,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::Roster;
 use crate::body::JsonBody;
 use crate::path::Id;
 use crate::problem::Problem;
@@ -24,7 +22,7 @@ const LONGEST_ERROR: usize = 16 * 1024;
 const LONGEST_DELAY: u64 = 366 * 24 * 3600;
 
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({"version": 5}))]
+#[schema(as = ReportAnswer, example = json!({"version": 5}))]
 pub(crate) struct Reported {
     /// The version of the task that the report made.
     version: i32,
@@ -32,9 +30,9 @@ pub(crate) struct Reported {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"token": 4711, "progress": 40, "state": "Counting 4/10"}))]
+#[schema(as = ProgressReport, example = json!({"token": 4711, "progress": 40, "state": "Counting 4/10"}))]
 pub(crate) struct Step {
-    token: Token,
+    token: i64,
     /// It never goes back within an attempt.
     #[schema(minimum = 0, maximum = 100)]
     progress: i16,
@@ -65,7 +63,6 @@ pub(crate) struct Step {
 )]
 pub(crate) async fn progress(
     State(tasks): State<Tasks>,
-    State(roster): State<Arc<Roster>>,
     Id(id): Id<TaskId>,
     JsonBody(report): JsonBody<Step>,
 ) -> Result<Json<Reported>, Problem> {
@@ -90,7 +87,7 @@ pub(crate) async fn progress(
         None => None,
     };
     let happening = Happening::Step { progress: report.progress, state: report.state, detail };
-    say(&tasks, &roster, id, report.token, happening, metadata, None).await
+    say(&tasks, id, report.token, happening, metadata, None).await
 }
 
 /// The metadata to merge, if the task's stay compact with it.
@@ -127,9 +124,9 @@ fn holds_zero(value: &Value) -> bool {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"token": 4711, "result": {"words": 42}}))]
+#[schema(as = CompletionReport, example = json!({"token": 4711, "result": {"words": 42}}))]
 pub(crate) struct Complete {
-    token: Token,
+    token: i64,
     /// A light JSON, or a pointer to what is large.
     result: Option<Value>,
 }
@@ -149,18 +146,17 @@ pub(crate) struct Complete {
 )]
 pub(crate) async fn complete(
     State(tasks): State<Tasks>,
-    State(roster): State<Arc<Roster>>,
     Id(id): Id<TaskId>,
     JsonBody(report): JsonBody<Complete>,
 ) -> Result<Json<Reported>, Problem> {
-    say(&tasks, &roster, id, report.token, Happening::Complete, None, report.result).await
+    say(&tasks, id, report.token, Happening::Complete, None, report.result).await
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"token": 4711, "error": "the source answered 503", "retry_after_seconds": 60}))]
+#[schema(as = FailureReport, example = json!({"token": 4711, "error": "the source answered 503", "retry_after_seconds": 60}))]
 pub(crate) struct Fail {
-    token: Token,
+    token: i64,
     error: String,
     /// Whether trying again may help.
     #[serde(default = "yes")]
@@ -194,7 +190,6 @@ fn yes() -> bool {
 )]
 pub(crate) async fn fail(
     State(tasks): State<Tasks>,
-    State(roster): State<Arc<Roster>>,
     Id(id): Id<TaskId>,
     JsonBody(report): JsonBody<Fail>,
 ) -> Result<Json<Reported>, Problem> {
@@ -210,7 +205,7 @@ pub(crate) async fn fail(
         None
     };
     let happening = Happening::Fail { error: storable(&report.error), retry_in };
-    say(&tasks, &roster, id, report.token, happening, None, None).await
+    say(&tasks, id, report.token, happening, None, None).await
 }
 
 /// The text of an error as it can be stored.
@@ -223,9 +218,9 @@ fn storable(error: &str) -> String {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"token": 4711}))]
+#[schema(as = ReleaseReport, example = json!({"token": 4711}))]
 pub(crate) struct Release {
-    token: Token,
+    token: i64,
 }
 
 /// Give the task back
@@ -246,23 +241,20 @@ pub(crate) struct Release {
 )]
 pub(crate) async fn release(
     State(tasks): State<Tasks>,
-    State(roster): State<Arc<Roster>>,
     Id(id): Id<TaskId>,
     JsonBody(report): JsonBody<Release>,
 ) -> Result<Json<Reported>, Problem> {
-    say(&tasks, &roster, id, report.token, Happening::Interrupt, None, None).await
+    say(&tasks, id, report.token, Happening::Interrupt, None, None).await
 }
 
 async fn say(
     tasks: &Tasks,
-    roster: &Roster,
     id: TaskId,
-    token: Token,
+    token: i64,
     happening: Happening,
     metadata: Option<Value>,
     result: Option<Value>,
 ) -> Result<Json<Reported>, Problem> {
-    roster.heard_of(id);
     let version = tasks.report(id, token, happening, metadata, result).await?;
     Ok(Json(Reported { version }))
 }

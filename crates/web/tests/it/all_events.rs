@@ -91,31 +91,3 @@ async fn a_listener_that_heard_nothing_yet_resumes_from_its_beginning(place: Pla
     assert_eq!(heard["task_id"], after);
     assert_ne!(heard["task_id"], before);
 }
-
-#[tokio::test]
-async fn a_slow_listener_catches_up_from_the_store() {
-    let server = Server::file().await;
-    let mut stream = server.stream(PATH, None).await;
-    stream.any().await.unwrap();
-    // More than sockets and the broadcast hold: some 25 MB while nobody reads.
-    let text = "x".repeat(7_000);
-    let batch: Vec<_> =
-        (0..500).map(|n| json!({"type": KIND, "payload": n, "metadata": {"x": text}})).collect();
-    for _ in 0..40 {
-        server.post("/tasks:batch", &json!({ "tasks": batch })).await.expect(201);
-        // One page each, so that the broadcast overflows by their number.
-        tokio::time::sleep(Duration::from_millis(30)).await;
-    }
-    for _ in 0..60 {
-        server.post("/tasks:batch", &json!({"tasks": [{"type": KIND}]})).await.expect(201);
-        tokio::time::sleep(Duration::from_millis(260)).await;
-    }
-    let all = stream.take(40 * 500 + 60).await;
-    let ids: HashSet<&str> = all.iter().map(Message::id).collect();
-    assert_eq!(ids.len(), all.len());
-    let places: Vec<i64> = all
-        .iter()
-        .map(|message| message.id().split_once(':').unwrap().0.parse().unwrap())
-        .collect();
-    assert!(places.is_sorted());
-}

@@ -103,7 +103,8 @@ async fn the_router_answers_in_process_without_a_socket() {
     use tower::ServiceExt;
 
     let place = Place::file();
-    let (database, tasks) = crate::support::server::open(&place, Default::default()).await;
+    let (database, tasks) =
+        crate::support::server::open(&place, crate::support::server::settings()).await;
     let router = lavra_web::router(lavra_web::App::new(tasks, database));
     let call = async |method: &str, uri: String, body: String| {
         let request = Request::builder().method(method).uri(uri);

@@ -1,5 +1,7 @@
 //! lavra-web behind a real socket, on real databases. Run it by `cargo xtask test`.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers as well")]
+
 mod all_events;
 mod batches;
 mod creation;
@@ -11,6 +13,7 @@ mod listing;
 mod looking;
 mod measures;
 mod openapi;
+mod questions;
 mod refusals;
 mod schedules;
 mod shutdown;

@@ -36,7 +36,8 @@ async fn a_wrong_request_is_refused_with_its_reason(place: Place) {
         (json!({"type": KIND, "delay_seconds": -1}), "delay_seconds"),
         (json!({"type": KIND, "delay_seconds": u64::MAX}), "delay_seconds"),
         (json!({"type": KIND, "idempotent": "yes"}), "idempotent: invalid type"),
-        (json!([]), "invalid"),
+        (json!([]), "must be a JSON object"),
+        (json!([KIND, {}, null, null, false, null, null, null]), "must be a JSON object"),
         (json!("text"), "invalid type"),
         (json!(null), "invalid type"),
     ] {
@@ -77,9 +78,8 @@ async fn a_body_that_is_no_json_is_refused_with_line_and_column() {
             "{body}: {problem}"
         );
     }
-    for body in
-        [b"\xff\xfe".to_vec(), b"{\"type\": \"\xff\"}".to_vec(), vec![0; 100], vec![b'['; 200_000]]
-    {
+    let deep = format!("{{\"type\": \"count\", \"payload\": {}", "[".repeat(200_000)).into_bytes();
+    for body in [b"\xff\xfe".to_vec(), b"{\"type\": \"\xff\"}".to_vec(), vec![0; 100], deep] {
         server.send(raw(&server, body)).await.problem(400, "malformed_json");
     }
     assert_eq!(server.written().await, before);

@@ -25,7 +25,8 @@ pub(crate) struct Server {
     serving: JoinHandle<std::io::Result<()>>,
     keeping: Option<JoinHandle<()>>,
     place: Place,
-    _ends_with_the_test: DropGuard,
+    /// Ends the server with the test, however that ends.
+    _ended_by: DropGuard,
 }
 
 impl Deref for Server {
@@ -72,8 +73,8 @@ impl Server {
         let stop = CancellationToken::new();
         let serving = tokio::spawn(lavra_web::serve(listener, router, stop.clone()));
         let client = Client::new(format!("http://{address}"));
-        let _ends_with_the_test = stop.clone().drop_guard();
-        Self { client, tasks, address, stop, serving, keeping: None, place, _ends_with_the_test }
+        let ended_by = stop.clone().drop_guard();
+        Self { client, tasks, address, stop, serving, keeping: None, place, _ended_by: ended_by }
     }
 
     /// With the keeper, which takes over what silent workers held.

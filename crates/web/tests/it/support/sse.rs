@@ -57,7 +57,7 @@ impl Stream {
             self.text.push_str(std::str::from_utf8(&chunk).unwrap());
             while let Some((block, rest)) = self.text.split_once("\n\n") {
                 self.ready.push_back(Message::read(block));
-                self.text = rest.to_owned();
+                self.text = String::from(rest);
             }
         }
     }
