@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use lavra_tasks::machine::Happening;
-use lavra_tasks::model::{TaskId, Token};
+use lavra_tasks::model::TaskId;
 use lavra_tasks::{MAX_METADATA, Tasks};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
