@@ -83,7 +83,7 @@ codes! {
         "Send it with Content-Type: application/json."
     WrongHost "wrong_host" MISDIRECTED_REQUEST
         "This server is not addressed by that name"
-        "Use localhost, 127.0.0.1 or [::1], or add the name to the allowed hosts."
+        "Use localhost, 127.0.0.1 or ::1, or add the name to the allowed hosts."
     InvalidRequest "invalid_request" UNPROCESSABLE_ENTITY
         "The request cannot be carried out as it is"
         "The detail says what is wrong with which field."
