@@ -16,6 +16,7 @@ use crate::{
 };
 
 /// The interface as a service: behind a socket by [`serve`](crate::serve()), or called in process.
+/// Behind any other socket it would take its callers for the process itself.
 pub fn router(app: App) -> Router {
     metrics::recorder();
     let site = Site::new(app);

@@ -1,10 +1,16 @@
 //! Questions in SQL, also while this process holds the file.
+//!
+//! A SELECT can read more than tables: DuckDB reads any file that this process may, and so does
+//! PostgreSQL for a superuser. So whoever asks through a socket must be the one who runs the
+//! server, and shows it by the token in the lock file, which nobody else can read. PostgreSQL has
+//! no such file, and needs none: it can be asked itself.
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
-use lavra_db::Error;
+use axum::http::{HeaderMap, header};
+use axum::{Extension, Json};
+use lavra_db::{Database, Error, lock_holder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -13,7 +19,8 @@ use utoipa_axum::routes;
 
 use crate::app::{App, Site};
 use crate::body::JsonBody;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
+use crate::serve::Served;
 
 const USUAL: usize = 1000;
 const MOST: usize = 100_000;
@@ -47,22 +54,30 @@ pub(crate) struct Answer {
 
 /// Ask the database
 ///
-/// It can change nothing.
+/// It can change nothing. Only for the one who runs the server: by `lavra sql`, which finds the
+/// token in the lock file beside the DuckDB file.
 #[utoipa::path(
     post,
     path = "/sql",
     tag = "operations",
     operation_id = "ask",
+    params(("Authorization" = Option<String>, Header, description = "`Bearer` and the token")),
     request_body = Question,
     responses(
+        (status = 403, response = crate::openapi::Refused),
         (status = 200, description = "Columns and rows", body = Answer),
         (status = 422, response = crate::openapi::Refused),
     ),
 )]
 pub(crate) async fn ask(
     State(app): State<Arc<App>>,
+    served: Option<Extension<Served>>,
+    headers: HeaderMap,
     JsonBody(question): JsonBody<Question>,
 ) -> Result<Json<Answer>, Problem> {
+    if served.is_some() {
+        check_token(&app.database, &headers).await?;
+    }
     let limit = question.limit.unwrap_or(USUAL);
     if !(1..=MOST).contains(&limit) {
         return Err(Problem::invalid(format!("limit must be between 1 and {MOST}")));
@@ -70,6 +85,30 @@ pub(crate) async fn ask(
     let answer = app.database.ask(&question.query, limit).await.map_err(refuse)?;
     let lavra_db::Answer { columns, rows, truncated } = answer;
     Ok(Json(Answer { columns, rows, truncated }))
+}
+
+async fn check_token(database: &Database, headers: &HeaderMap) -> Result<(), Problem> {
+    let refused = |detail| Err(Problem::new(Code::NotAllowed, detail));
+    let Database::Duck(duck) = database else {
+        return refused(
+            "PostgreSQL is not asked through this server, but directly: lavra --database postgres://… sql",
+        );
+    };
+    let path = duck.path().to_owned();
+    let holder = tokio::task::spawn_blocking(move || lock_holder(&path)).await;
+    let token = holder.ok().and_then(Result::ok).flatten().and_then(|holder| holder.token);
+    let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
+    match (token, shown) {
+        (Some(token), Some(shown)) if is_same(token.as_bytes(), shown.as_bytes()) => Ok(()),
+        (Some(_) | None, _) => refused("the token in the lock file beside the database is needed"),
+    }
+}
+
+/// Takes as long for a wrong token as for the right one.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let differences = one.iter().zip(other).fold(0, |found, (a, b)| found | (a ^ b));
+    one.len() == other.len() && differences == 0
 }
 
 /// What the database says of the query is for the one who wrote it.

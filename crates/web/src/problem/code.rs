@@ -48,6 +48,9 @@ codes! {
     ForeignOrigin "foreign_origin" FORBIDDEN
         "This page may not change anything here"
         "Requests from pages of other sites are refused. Add the name to the allowed hosts if the page is yours."
+    NotAllowed "not_allowed" FORBIDDEN
+        "This is only for the one who runs the server"
+        "Use lavra sql on the same machine, as the same user."
     NoSuchRoute "no_such_route" NOT_FOUND
         "There is nothing at this path"
         "The paths are in /openapi.json."

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::State;
 use lavra_tasks::Tasks;
-use lavra_tasks::machine::Happening;
 use lavra_tasks::model::{Claimed, ProcessId};
 use lavra_tasks::store::Process;
 use serde::{Deserialize, Serialize};
@@ -16,7 +15,7 @@ use tokio::sync::oneshot;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::Roster;
+use super::{Roster, give_back};
 use crate::body::JsonBody;
 use crate::problem::{Code, Problem};
 use crate::serve::Served;
@@ -197,19 +196,10 @@ async fn take(tasks: &Tasks, worker: &Process, limit: usize) -> Result<Vec<Claim
     tokio::spawn(async move {
         let claimed = service.claim(worker, limit).await;
         if let Err(Ok(unwanted)) = hand.send(claimed) {
+            let unwanted = unwanted.into_iter().map(|task| (task.id, task.token)).collect();
             give_back(&service, unwanted).await;
         }
     });
     let ended = || Problem::new(Code::InternalError, "the claim ended without an answer");
     Ok(taken.await.map_err(|_| ended())??)
-}
-
-/// What is not given back here is so at the worker's next heartbeat but one, or by the keeper.
-async fn give_back(tasks: &Tasks, unwanted: Vec<Claimed>) {
-    for task in unwanted {
-        let given = tasks.report(task.id, task.token, Happening::Interrupt, None, None).await;
-        if let Err(error) = given {
-            tracing::warn!(%error, task = %task.id, "its claimant hung up; it was not given back");
-        }
-    }
 }

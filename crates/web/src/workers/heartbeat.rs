@@ -1,7 +1,7 @@
 //! Being alive, and leaving.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{HEARTBEAT, Roster};
+use super::{HEARTBEAT, Roster, give_back};
 use crate::body::JsonBody;
 use crate::path::Id;
 use crate::problem::Problem;
@@ -96,8 +96,7 @@ pub(crate) async fn beat(
 
 /// Leave
 ///
-/// What the worker still holds is taken over at once. Release it before, so that the attempt does
-/// not count.
+/// What the worker still holds goes back into the queue, and the attempt does not count.
 #[utoipa::path(
     post,
     path = "/workers/{id}:retire",
@@ -111,6 +110,8 @@ pub(crate) async fn retire(
     State(roster): State<Arc<Roster>>,
     Id(id): Id<ProcessId>,
 ) -> Result<StatusCode, Problem> {
+    let held = tasks.store().strays(id, Vec::new(), Duration::ZERO).await?;
+    give_back(&tasks, held.into_iter().map(|task| (task.id, task.token)).collect()).await;
     tasks.retire(id).await?;
     roster.left(id);
     Ok(StatusCode::NO_CONTENT)

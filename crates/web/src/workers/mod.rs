@@ -17,6 +17,9 @@ mod roster;
 
 use std::time::Duration;
 
+use lavra_tasks::machine::Happening;
+use lavra_tasks::model::{TaskId, Token};
+use lavra_tasks::{Error, Tasks};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -38,4 +41,15 @@ pub(crate) fn routes() -> OpenApiRouter<Site> {
         .verb(routes!(report::complete))
         .verb(routes!(report::fail))
         .verb(routes!(report::release))
+}
+
+/// Gives tasks back as if they had not been claimed. What this cannot is given back after the
+/// worker's next heartbeats, or taken over by the keeper.
+async fn give_back(tasks: &Tasks, unwanted: Vec<(TaskId, Token)>) {
+    for (id, token) in unwanted {
+        match tasks.report(id, token, Happening::Interrupt, None, None).await {
+            Ok(_) | Err(Error::Lost(_) | Error::NoSuchTask(_)) => {}
+            Err(error) => tracing::warn!(%error, task = %id, "it was not given back"),
+        }
+    }
 }

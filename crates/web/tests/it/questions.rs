@@ -1,23 +1,35 @@
 //! POST /sql.
 
-use serde_json::json;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use lavra_db::{Database, lock_holder};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tower::ServiceExt;
 
-use crate::support::server::KIND;
+use crate::support::server::{KIND, open, settings};
 use crate::support::{Place, Server, on_each_engine};
 
 on_each_engine!(a_select_is_answered_and_nothing_else);
 
 async fn a_select_is_answered_and_nothing_else(place: Place) {
-    let server = Server::on(place).await;
-    server.create(KIND, &json!({})).await;
-    let before = server.written().await;
+    let (database, tasks) = open(&place, settings()).await;
+    let router = lavra_web::router(lavra_web::App::new(tasks.clone(), database));
+    let post = async |path: &str, body: Value| {
+        let request = Request::post(path).header("content-type", "application/json");
+        let request = request.body(Body::from(body.to_string())).unwrap();
+        let answer = router.clone().oneshot(request).await.unwrap();
+        let status = answer.status().as_u16();
+        let bytes = to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+        (status, serde_json::from_slice::<Value>(&bytes).unwrap())
+    };
+    post("/tasks", json!({"type": KIND})).await;
     let select = "SELECT status, count(*) AS n FROM kodus_workflow.tasks GROUP BY status";
-    let answer = server.post("/sql", &json!({ "query": select })).await.expect(200);
     let expected =
         json!({"columns": ["status", "n"], "rows": [["PENDING", 1]], "truncated": false});
-    assert_eq!(answer, expected);
+    assert_eq!(post("/sql", json!({ "query": select })).await, (200, expected.clone()));
     let many = json!({"query": "SELECT 1 AS n UNION ALL SELECT 2", "limit": 1});
-    assert_eq!(server.post("/sql", &many).await.expect(200)["truncated"], true);
+    assert_eq!(post("/sql", many).await.1["truncated"], true);
     for query in [
         "",
         "DELETE FROM kodus_workflow.tasks",
@@ -26,12 +38,42 @@ async fn a_select_is_answered_and_nothing_else(place: Place) {
         "SELECT * FROM nowhere",
         "SELEC 1",
     ] {
-        let reply = server.post("/sql", &json!({ "query": query })).await;
-        reply.problem(422, "invalid_request");
+        let (status, problem) = post("/sql", json!({ "query": query })).await;
+        assert_eq!((status, &problem["code"]), (422, &json!("invalid_request")), "{query}");
     }
     for limit in [0, 100_001] {
-        let body = json!({"query": "SELECT 1", "limit": limit});
-        server.post("/sql", &body).await.problem(422, "invalid_request");
+        assert_eq!(post("/sql", json!({"query": "SELECT 1", "limit": limit})).await.0, 422);
     }
-    assert_eq!(server.written().await, before);
+    assert_eq!(post("/sql", json!({ "query": select })).await, (200, expected));
+}
+
+#[tokio::test]
+async fn through_a_socket_only_the_one_who_runs_the_server_may_ask() {
+    let server = Server::file().await;
+    let Database::Duck(duck) = &server.database else { unreachable!() };
+    let token = lock_holder(duck.path()).unwrap().unwrap().token.unwrap();
+    // A file that the server can read and a stranger should not.
+    let query = json!({"query": "SELECT length(content) AS n FROM read_text('/etc/hostname')"});
+    let post = || server.request(Method::POST, "/sql").json(&query);
+    server.send(post()).await.problem(403, "not_allowed");
+    for wrong in [
+        "Bearer",
+        "Bearer ",
+        "Bearer x",
+        &format!("bearer{token}"),
+        &token,
+        &format!("Bearer {token}0"),
+    ] {
+        let reply = server.send(post().header("Authorization", wrong)).await;
+        assert!(!reply.problem(403, "not_allowed").to_string().contains(&token), "{wrong}");
+    }
+    server.send(post().bearer_auth(&token)).await.expect(200);
+}
+
+#[tokio::test]
+async fn postgres_is_not_asked_through_a_socket() {
+    let server = Server::on(Place::server().await).await;
+    let request = server.request(Method::POST, "/sql").bearer_auth("x");
+    let reply = server.send(request.json(&json!({"query": "SELECT 1"}))).await;
+    reply.problem(403, "not_allowed");
 }

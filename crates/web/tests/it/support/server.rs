@@ -20,6 +20,7 @@ pub(crate) const KIND: &str = "count";
 pub(crate) struct Server {
     pub(crate) client: Client,
     pub(crate) tasks: Tasks,
+    pub(crate) database: Database,
     pub(crate) address: SocketAddr,
     pub(crate) stop: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
@@ -69,12 +70,22 @@ impl Server {
         let (database, tasks) = open(&place, settings).await;
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = lavra_web::router(App::new(tasks.clone(), database));
+        let router = lavra_web::router(App::new(tasks.clone(), database.clone()));
         let stop = CancellationToken::new();
         let serving = tokio::spawn(lavra_web::serve(listener, router, stop.clone()));
         let client = Client::new(format!("http://{address}"));
         let ended_by = stop.clone().drop_guard();
-        Self { client, tasks, address, stop, serving, keeping: None, place, _ended_by: ended_by }
+        Self {
+            client,
+            tasks,
+            database,
+            address,
+            stop,
+            serving,
+            keeping: None,
+            place,
+            _ended_by: ended_by,
+        }
     }
 
     /// With the keeper, which takes over what silent workers held.
