@@ -1,12 +1,11 @@
 //! Commands are written once, against the HTTP router: called in process when this process may
 //! open the database, over HTTP to the process that holds it when not.
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Context, bail};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
+use lavra_db::Holder;
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -14,8 +13,6 @@ use crate::node::{Node, Parts};
 use crate::settings::Settings;
 
 const LARGEST_ANSWER: usize = 256 * 1024 * 1024;
-/// How long a holder that does not serve yet is waited for.
-const STARTING: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(crate) enum Client {
@@ -45,21 +42,15 @@ impl Client {
         if let Some(server) = &settings.server {
             return Ok(Self::there(server, None));
         }
-        let deadline = Instant::now() + STARTING;
-        loop {
-            let error = match Node::open(settings, Parts::default()).await {
-                Ok(node) => return Ok(Self::Here { router: node.router(), _node: Box::new(node) }),
-                Err(error) => error,
-            };
-            let Some(lavra_db::Error::Held { holder, .. }) = error.downcast_ref() else {
-                return Err(error);
-            };
-            match &holder.url {
-                Some(url) => return Ok(Self::there(url, holder.token.clone())),
-                None if Instant::now() > deadline => return Err(error),
-                // It is starting, or a command that is done in a moment.
-                None => tokio::time::sleep(Duration::from_millis(50)).await,
-            }
+        let error = match Node::open(settings, Parts::default()).await {
+            Ok(node) => return Ok(Self::Here { router: node.router(), _node: Box::new(node) }),
+            Err(error) => error,
+        };
+        match error.downcast_ref() {
+            Some(lavra_db::Error::Held {
+                holder: Holder { url: Some(url), token, .. }, ..
+            }) => Ok(Self::there(url, token.clone())),
+            _ => Err(error),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A process of lavra: an open database with the parts that run on it.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use axum::Router;
@@ -20,6 +20,9 @@ use crate::settings::Settings;
 
 /// How long a PostgreSQL server that does not answer at start is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a file's holder that serves nothing is waited for: it is a command that is done in a
+/// moment, or a server that is starting.
+const HELD_FOR: Duration = Duration::from_secs(5);
 
 /// What a process does beside having the database open.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,7 +48,7 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) async fn open(settings: &Settings, parts: Parts) -> anyhow::Result<Self> {
         let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
-        let database = Database::open(&settings.target, settings.schema.clone(), patience).await?;
+        let database = open(settings, patience).await?;
         for id in migrate(&database, MIGRATIONS).await? {
             tracing::info!(id, database = %settings.target, "migrated");
         }
@@ -124,13 +127,28 @@ impl Node {
         };
         stop.cancel();
         if let Some(runner) = runner {
-            runner.await??;
+            runner.await?;
         }
         last.cancel();
         while let Some(ended) = parts.join_next().await {
             ended??;
         }
         failed.map_or(Ok(()), |ended| ended?)
+    }
+}
+
+async fn open(settings: &Settings, patience: Duration) -> lavra_db::Result<Database> {
+    let deadline = Instant::now() + HELD_FOR;
+    loop {
+        let opened = Database::open(&settings.target, settings.schema.clone(), patience).await;
+        match &opened {
+            Err(lavra_db::Error::Held { holder, .. })
+                if holder.url.is_none() && Instant::now() < deadline =>
+            {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            _ => return opened,
+        }
     }
 }
 

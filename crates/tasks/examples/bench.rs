@@ -144,7 +144,7 @@ async fn create_complete(database: Database, n: usize) -> Result<Value, Failed> 
     let running = tokio::spawn(runner.run(stop.clone()));
     let completing = completed(&database, n).await?;
     stop.cancel();
-    running.await??;
+    running.await?;
     Ok(json!({
         "lib": "lavra", "n": n,
         "create_per_s": (n as f64 / creating.as_secs_f64()).round(),
@@ -175,7 +175,7 @@ async fn pickup(creating: Database, running: Database) -> Result<Value, Failed> 
         }
     }
     stop.cancel();
-    runner.await??;
+    runner.await?;
     millis.sort_by(f64::total_cmp);
     Ok(json!({
         "lib": "lavra",
@@ -209,7 +209,7 @@ async fn rabbit(database: Database, url: &str, n: usize) -> Result<Value, Failed
     }
     let elapsed = begun.elapsed();
     stop.cancel();
-    runner.await??;
+    runner.await?;
     publishing.await?;
     Ok(
         json!({ "lib": "lavra", "n": n, "deliver_per_s": (n as f64 / elapsed.as_secs_f64()).round() }),

@@ -63,8 +63,8 @@ fn a_schema_name_with_a_quote_is_refused() {
 #[test]
 fn a_held_file_is_reached_through_its_holder() {
     let place = Place::on_duckdb();
-    let _server = place.start(&["serve", "--demo-types", "--listen", "127.0.0.1:0"]);
-    place.until_served();
+    let server = place.start(&["serve", "--demo-types", "--listen", "127.0.0.1:0"]);
+    place.until_served(&server);
     let output = place.run(&["task", "create", "count", "--payload", r#"{"to": 2}"#, "--wait"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");

@@ -17,13 +17,13 @@ fn is(status: &'static str) -> impl Fn(&serde_json::Value) -> bool {
 fn a_killed_server_s_task_goes_on_after_a_restart_on_duckdb() {
     let place = Place::on_duckdb();
     let mut server = place.start(&["serve", "--demo-types", "--listen", "127.0.0.1:0"]);
-    place.until_served();
+    place.until_served(&server);
     let id = place.create(SHORT);
     place.until(&id, Duration::from_secs(10), is("IN_PROGRESS"));
     server.0.kill().unwrap();
     server.0.wait().unwrap();
-    let _second = place.start(&["serve", "--demo-types", "--listen", "127.0.0.1:0"]);
-    place.until_served();
+    let second = place.start(&["serve", "--demo-types", "--listen", "127.0.0.1:0"]);
+    place.until_served(&second);
     let task = place.until(&id, Duration::from_secs(30), is("COMPLETED"));
     assert_eq!((&task["attempts"], &task["retry_count"]), (&2.into(), &1.into()), "{task}");
 }
@@ -91,7 +91,7 @@ fn a_runner_whose_clock_is_an_hour_off_disturbs_nobody() {
 fn a_shutdown_gives_the_task_back_uncounted() {
     let place = Place::on_duckdb();
     let mut server = place.start(&["serve", "--demo-types", "--listen", "127.0.0.1:0"]);
-    place.until_served();
+    place.until_served(&server);
     let id = place.create(LONG);
     place.until(&id, Duration::from_secs(10), is("IN_PROGRESS"));
     kill_process(Pid::from_child(&server.0), Signal::TERM).unwrap();

@@ -104,13 +104,14 @@ impl Place {
         .unwrap_or_else(|| panic!("it never came: {}\n{}", self.task(id), self.logs()))
     }
 
-    /// Waits until the server in this place answers.
-    pub(crate) fn until_served(&self) {
+    /// Waits until `server` says where it serves the file.
+    pub(crate) fn until_served(&self, server: &Running) {
         let lock = self.directory.path().join("lavra.duckdb.lock");
-        let served = until(Duration::from_secs(20), || {
-            std::fs::read_to_string(&lock).ok().filter(|text| text.contains("http://"))
+        let found = until(Duration::from_secs(20), || {
+            let holder: Value = serde_json::from_slice(&std::fs::read(&lock).ok()?).ok()?;
+            (holder["pid"] == server.0.id() && holder["url"].is_string()).then_some(())
         });
-        assert!(served.is_some(), "no server: {}", self.logs());
+        assert!(found.is_some(), "no server: {}", self.logs());
     }
 }
 

@@ -24,7 +24,6 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::error::Result;
 use crate::handler::{Failure, Outcome, Registered, Registry};
 use crate::machine::Happening;
 use crate::model::{Claimed, ProcessId};
@@ -98,7 +97,7 @@ impl Runner {
 
     /// Runs until `stop`; then claims nothing more, gives running attempts their grace, writes
     /// what they ended with, and leaves.
-    pub async fn run(self, stop: CancellationToken) -> Result<()> {
+    pub async fn run(self, stop: CancellationToken) {
         let process = Process {
             id: ProcessId(self.tasks.store().clock().new_id()),
             name: self.config.name.clone(),
@@ -136,7 +135,10 @@ impl Runner {
             let _aborted = tokio::time::timeout(shared.config.grace, writer).await;
         }
         beating.abort();
-        shared.tasks.store().retire(shared.process.id).await
+        if let Err(error) = shared.tasks.store().retire(shared.process.id).await {
+            // Nothing is lost: without heartbeats the row grows stale and is cleared away.
+            tracing::warn!(%error, "this process could not sign off");
+        }
     }
 }
 

@@ -51,7 +51,7 @@ struct Service {
     tasks: Tasks,
     directory: TempDir,
     stop: CancellationToken,
-    running: tokio::task::JoinHandle<lavra_tasks::Result<()>>,
+    running: tokio::task::JoinHandle<()>,
 }
 
 impl Service {
@@ -86,7 +86,7 @@ impl Service {
 
     async fn end(self) {
         self.stop.cancel();
-        self.running.await.unwrap().unwrap();
+        self.running.await.unwrap();
     }
 }
 

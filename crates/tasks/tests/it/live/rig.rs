@@ -115,7 +115,7 @@ impl Rig {
     pub(super) fn run(&mut self, config: RunnerConfig) {
         let runner = Runner::new(self.tasks.clone(), self.registry.clone(), config);
         let stop = self.stop.clone();
-        self.running.push(tokio::spawn(async move { runner.run(stop).await.unwrap() }));
+        self.running.push(tokio::spawn(runner.run(stop)));
     }
 
     pub(super) fn spawn(&mut self, part: impl FnOnce(Tasks, CancellationToken) -> JoinHandle<()>) {
