@@ -68,8 +68,9 @@ CREATE TABLE IF NOT EXISTS kodus_workflow.task_results (
     created_at TIMESTAMPTZ NOT NULL DEFAULT NOW()
 );
 
+-- Made and removed with its task by the statements that do so, which spares each the check.
 CREATE TABLE IF NOT EXISTS kodus_workflow.task_inputs (
-    task_id UUID PRIMARY KEY REFERENCES kodus_workflow.tasks(id) ON DELETE CASCADE,
+    task_id UUID PRIMARY KEY,
     payload JSONB NOT NULL
 );
 
@@ -79,6 +80,8 @@ CREATE TABLE IF NOT EXISTS kodus_workflow.task_keys (
     task_id UUID NOT NULL,
     created_at TIMESTAMPTZ NOT NULL DEFAULT NOW()
 );
+
+CREATE INDEX IF NOT EXISTS idx_task_keys_task ON kodus_workflow.task_keys (task_id);
 
 CREATE TABLE IF NOT EXISTS kodus_workflow.task_outbox (
     id UUID PRIMARY KEY,

@@ -13,20 +13,20 @@ use crate::error::Result;
 use crate::model::{Claimed, TaskId};
 use crate::store::Claim;
 
-const CLAIM: &str = "
+const CLAIM: &str = r#"
 WITH ready AS (
-    SELECT t.id, t.priority
+    SELECT t.*
     FROM unnest($1::text[]) AS kind(name)
     CROSS JOIN LATERAL (
-        SELECT id, priority FROM kodus_workflow.tasks
+        SELECT ctid AS row, id, priority FROM kodus_workflow.tasks
         WHERE type = kind.name AND status = 'PENDING' AND run_at IS NULL
         ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED
     ) t
 ), due AS (
-    SELECT t.id, t.priority
+    SELECT t.*
     FROM unnest($1::text[]) AS kind(name)
     CROSS JOIN LATERAL (
-        SELECT id, priority FROM kodus_workflow.tasks
+        SELECT ctid AS row, id, priority FROM kodus_workflow.tasks
         WHERE status = 'PENDING' AND run_at <= now() AND id = ANY (ARRAY(
             SELECT id FROM kodus_workflow.tasks
             WHERE type = kind.name AND status = 'PENDING' AND run_at <= now()
@@ -34,7 +34,7 @@ WITH ready AS (
         ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED
     ) t
 ), pick AS MATERIALIZED (
-    SELECT id, row_number() OVER (ORDER BY priority DESC, id) AS place
+    SELECT row, row_number() OVER (ORDER BY priority DESC, id) AS place
     FROM (SELECT * FROM ready UNION ALL SELECT * FROM due) waiting
     ORDER BY priority DESC, id LIMIT $2
 ), token AS MATERIALIZED (
@@ -45,14 +45,14 @@ WITH ready AS (
         attempts = t.attempts + 1, version = t.version + 1, process = $3,
         token = (SELECT value FROM token),
         updated_at = GREATEST(now(), t.updated_at + interval '1 microsecond')
-    FROM pick WHERE t.id = pick.id
+    FROM pick WHERE t.ctid = pick.row
     RETURNING t.id, t.type, t.metadata, t.priority, t.attempts, t.retry_count, t.max_retries,
               t.token, t.version, t.created_at, t.updated_at, pick.place
 ), event AS (
     INSERT INTO kodus_workflow.task_events
         (id, task_id, status, state, detail, actor, created_at, version)
     SELECT e.id, taken.id, 'IN_PROGRESS', 'Started',
-           jsonb_build_object('action', 'start', 'attempt', taken.attempts, 'process', $3),
+           ('{"action":"start","process":"' || $3 || '","attempt":' || taken.attempts || '}')::jsonb,
            'WORKER', taken.updated_at, taken.version
     FROM taken JOIN unnest($4::uuid[]) WITH ORDINALITY AS e(id, place) USING (place)
 )
@@ -60,7 +60,7 @@ SELECT taken.id, taken.type, coalesce(input.payload::text, 'null'), taken.metada
        taken.attempts, taken.retry_count, taken.max_retries, taken.token, taken.version,
        taken.created_at
 FROM taken LEFT JOIN kodus_workflow.task_inputs input ON input.task_id = taken.id
-ORDER BY taken.place";
+ORDER BY taken.place"#;
 
 impl Postgres {
     pub(super) async fn take(&self, claim: Claim) -> Result<Vec<Claimed>> {

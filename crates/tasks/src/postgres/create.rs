@@ -48,24 +48,30 @@ const TASKS: &str = ", task AS (
 const WITH_THEIR_KEYS: &str = "
     LEFT JOIN mine ON mine.task_id = input.id WHERE key IS NULL OR mine.task_id IS NOT NULL";
 
-const BELONGINGS: &str = "
+const BY_HASH: &str = "
     ORDER BY type, input_hash, place
-    ON CONFLICT (type, input_hash) WHERE input_hash IS NOT NULL DO NOTHING
+    ON CONFLICT (type, input_hash) WHERE input_hash IS NOT NULL DO NOTHING";
+
+const MADE: &str = "
     RETURNING id
-), payload AS (
+)";
+
+/// Of all rows where nothing can stand in the way of any.
+const ALL: &str = ", made AS (SELECT * FROM input)";
+const SOME: &str = ", made AS (SELECT input.* FROM input JOIN task USING (id))";
+
+const BELONGINGS: &str = ", payload AS (
     INSERT INTO kodus_workflow.task_inputs (task_id, payload)
-    SELECT input.id, input.payload::jsonb FROM input JOIN task USING (id)
+    SELECT id, payload::jsonb FROM made
 ), event AS (
     INSERT INTO kodus_workflow.task_events
         (id, task_id, status, state, detail, actor, version)
-    SELECT input.event, input.id, 'PENDING', 'Queued', input.detail::jsonb, 'API', 0
-    FROM input JOIN task USING (id)
+    SELECT event, id, 'PENDING', 'Queued', detail::jsonb, 'API', 0 FROM made
 )";
 
 const OUTBOX: &str = ", outbox AS (
     INSERT INTO kodus_workflow.task_outbox (id, task_id, type, next_at)
-    SELECT input.event, input.id, input.type, now() + make_interval(secs => $13)
-    FROM input JOIN task USING (id) WHERE input.delay IS NULL
+    SELECT event, id, type, now() + make_interval(secs => $13) FROM made WHERE delay IS NULL
 )";
 
 const ANSWER: &str = "
@@ -77,11 +83,16 @@ SELECT id FROM task";
 /// for each other, and never in a circle.
 fn statement(input: &[&NewRow], announce: bool) -> String {
     let with_keys = input.iter().any(|row| row.key.is_some());
+    let with_hashes = input.iter().any(|row| row.input_hash.is_some());
+    let some = with_keys || with_hashes;
     let parts = [
         (INPUT, true),
         (KEYS, with_keys),
         (TASKS, true),
         (WITH_THEIR_KEYS, with_keys),
+        (BY_HASH, with_hashes),
+        (MADE, true),
+        (if some { SOME } else { ALL }, true),
         (BELONGINGS, true),
         (OUTBOX, announce),
         (ANSWER, true),

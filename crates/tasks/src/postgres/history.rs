@@ -78,11 +78,17 @@ impl Postgres {
     pub(super) async fn delete(&self, tasks: Vec<(TaskId, i32)>) -> Result<usize> {
         let (ids, versions): (Vec<Uuid>, Vec<i32>) =
             tasks.into_iter().map(|(id, version)| (id.0, version)).unzip();
-        // Events, inputs and results go by the cascade of their foreign keys.
+        // Events and results go by the cascade of their foreign keys.
         let sql = "WITH gone AS (
                        DELETE FROM kodus_workflow.tasks t
                        USING unnest($1::uuid[], $2::int4[]) AS i(id, version)
                        WHERE t.id = i.id AND t.version = i.version RETURNING t.id
+                   ), inputs AS (
+                       DELETE FROM kodus_workflow.task_inputs i USING gone
+                       WHERE i.task_id = gone.id
+                   ), keys AS (
+                       DELETE FROM kodus_workflow.task_keys k USING gone
+                       WHERE k.task_id = gone.id
                    ), letters AS (
                        DELETE FROM kodus_workflow.task_dead_letters d USING gone
                        WHERE d.task_id = gone.id

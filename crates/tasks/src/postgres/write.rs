@@ -32,7 +32,8 @@ WITH input AS (
         version = t.version + i.events,
         updated_at = GREATEST(now(), t.updated_at + i.events * interval '1 microsecond')
     FROM input i
-    WHERE t.id = i.id AND t.status = i.old_status
+    -- The array makes it look the rows up by their key, whatever it believes of the table.
+    WHERE t.id = ANY (ARRAY(SELECT id FROM input)) AND t.id = i.id AND t.status = i.old_status
       AND (i.token IS NULL OR t.token = i.token)
       AND (i.version IS NULL OR t.version = i.version)
     RETURNING t.id, t.type, t.version, t.updated_at
@@ -49,10 +50,10 @@ WITH input AS (
 
 // What only some batches need: each part costs planning time in every statement it stands in.
 
+/// Never a second one: only a completion has a result, and nothing follows a completion.
 const RESULT: &str = ", result AS (
     INSERT INTO kodus_workflow.task_results (task_id, payload)
     SELECT i.id, i.result FROM input i JOIN changed USING (id) WHERE i.result IS NOT NULL
-    ON CONFLICT (task_id) DO UPDATE SET payload = excluded.payload, created_at = now()
 )";
 
 const BURIED: &str = ", buried AS (

@@ -1,44 +1,33 @@
 //! How much to claim: what can run now, and a little ahead when the work is fast.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// Claim ahead what is finished in this time at the present rate.
+/// What was finished in this time may be claimed ahead: it will not wait for longer.
 const AHEAD: Duration = Duration::from_millis(200);
-const MEASURE_EVERY: Duration = Duration::from_millis(5);
+const SLICES: usize = 20;
 
 #[derive(Debug)]
 pub(super) struct Pace {
     concurrency: usize,
     batch: usize,
     running: AtomicUsize,
-    finished: AtomicU64,
     /// A place became free.
     changed: Notify,
-    measured: Mutex<Measured>,
-}
-
-#[derive(Debug)]
-struct Measured {
-    at: Instant,
-    finished: u64,
-    per_second: f64,
+    lately: Mutex<Lately>,
 }
 
 impl Pace {
     pub(super) fn new(concurrency: usize, batch: usize) -> Self {
-        let measured = Measured { at: Instant::now(), finished: 0, per_second: 0.0 };
         Self {
             concurrency,
             batch,
             running: AtomicUsize::new(0),
-            finished: AtomicU64::new(0),
             changed: Notify::new(),
-            measured: Mutex::new(measured),
+            lately: Mutex::new(Lately::new(Instant::now())),
         }
     }
 
@@ -46,11 +35,10 @@ impl Pace {
     pub(super) async fn room(&self) -> usize {
         loop {
             let changed = self.changed.notified();
-            let allowed = self.concurrency + self.ahead();
+            let allowed = self.concurrency + self.finished_lately(0);
             let free = allowed.saturating_sub(self.running.load(Ordering::Acquire));
-            // A small claim costs as much as a large one: wait for a good part of the room,
-            // unless less than that can ever run at once.
-            if free > 0 && (free * 4 >= allowed.min(self.batch) || free >= self.batch) {
+            // A small claim costs as much as a large one: wait for a good part of the room.
+            if free > 0 && free * 4 >= allowed.min(self.batch) {
                 return free.min(self.batch);
             }
             changed.await;
@@ -62,22 +50,78 @@ impl Pace {
     }
 
     pub(super) fn finished(&self) {
-        self.finished.fetch_add(1, Ordering::Relaxed);
+        self.finished_lately(1);
         self.running.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_one();
     }
 
-    fn ahead(&self) -> usize {
-        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        let elapsed = measured.at.elapsed();
-        if elapsed >= MEASURE_EVERY {
-            let finished = self.finished.load(Ordering::Relaxed);
-            let rate = (finished - measured.finished) as f64 / elapsed.as_secs_f64();
-            // Quick to slow down, slower to speed up.
-            measured.per_second = f64::midpoint(measured.per_second, rate).min(rate);
-            measured.finished = finished;
-            measured.at = Instant::now();
+    fn finished_lately(&self, more: usize) -> usize {
+        let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
+        lately.count(Instant::now(), more)
+    }
+}
+
+/// What was finished in the last moments, as a ring of slices of time.
+#[derive(Debug)]
+struct Lately {
+    since: Instant,
+    newest: usize,
+    slices: [usize; SLICES],
+    sum: usize,
+}
+
+impl Lately {
+    fn new(since: Instant) -> Self {
+        Self { since, newest: 0, slices: [0; SLICES], sum: 0 }
+    }
+
+    /// Counts `more` at `now` and says how many there are of late.
+    fn count(&mut self, now: Instant, more: usize) -> usize {
+        let slice = AHEAD / SLICES as u32;
+        let passed = now.saturating_duration_since(self.since).as_nanos() / slice.as_nanos();
+        let passed = usize::try_from(passed).unwrap_or(usize::MAX);
+        for _ in 0..passed.min(SLICES) {
+            self.newest = (self.newest + 1) % SLICES;
+            self.sum -= std::mem::take(&mut self.slices[self.newest]);
         }
-        (measured.per_second * AHEAD.as_secs_f64()) as usize
+        // After a long pause nothing is left, and the slices may begin anew.
+        self.since = if passed > SLICES { now } else { self.since + slice * passed as u32 };
+        self.slices[self.newest] += more;
+        self.sum += more;
+        self.sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_finished_is_forgotten_after_a_moment() {
+        let begun = Instant::now();
+        let at = |millis| begun + Duration::from_millis(millis);
+        let mut lately = Lately::new(begun);
+        assert_eq!(lately.count(at(0), 5), 5);
+        assert_eq!(lately.count(at(95), 2), 7);
+        assert_eq!(lately.count(at(199), 0), 7);
+        assert_eq!(lately.count(at(201), 1), 3);
+        assert_eq!(lately.count(at(5_000), 0), 0);
+        assert_eq!(lately.count(at(5_001), 4), 4);
+    }
+
+    #[tokio::test]
+    async fn fast_work_is_claimed_ahead_and_slow_work_is_not() {
+        let pace = Pace::new(4, 1000);
+        assert_eq!(pace.room().await, 4);
+        pace.started(4);
+        let waiting = tokio::time::timeout(Duration::from_millis(20), pace.room()).await;
+        assert!(waiting.is_err(), "all places are taken");
+        (0..4).for_each(|_| pace.finished());
+        assert_eq!(pace.room().await, 8, "as many again as were finished just now");
+        pace.started(8);
+        tokio::time::sleep(AHEAD * 2).await;
+        pace.finished();
+        let waiting = tokio::time::timeout(Duration::from_millis(20), pace.room()).await;
+        assert!(waiting.is_err(), "seven still run, and what was finished is long ago");
     }
 }
