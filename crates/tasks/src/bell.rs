@@ -1,20 +1,27 @@
 //! Wake-ups: an in-process bell, and a PostgreSQL notification for other processes.
 //!
-//! A notification is a hint and may be lost. It is sent after the commit, at most every few
-//! milliseconds, because each takes a lock that all commits of the server share.
+//! A notification is a hint and may be lost. It goes out with the commit of a creation when none
+//! has for a moment; else after it, at most every few milliseconds, because each takes a lock
+//! that all commits of the server share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use lavra_db::tokio_postgres::types::Type;
 use lavra_db::{Database, Pg};
 use tokio::sync::{Notify, watch};
 
 const CHANNEL: &str = "kodus_workflow_tasks";
-const WORK: &str = "work";
+pub(crate) const WORK: &str = "work";
 const CANCEL: &str = "cancel";
 const AT_MOST_EVERY: Duration = Duration::from_millis(2);
+const WITH_A_COMMIT_EVERY: Duration = Duration::from_millis(2);
+
+/// The channel of a database's notifications.
+pub(crate) fn channel(pg: &Pg) -> String {
+    pg.schema().apply(CHANNEL).into_owned()
+}
 
 /// Rings when something waits, or was cancelled, for anyone in this process and beyond.
 #[derive(Clone, Debug)]
@@ -29,6 +36,8 @@ struct Outside {
     work: Arc<Notify>,
     cancel: Arc<Notify>,
     live: Arc<AtomicBool>,
+    /// When one last rang with a commit.
+    rang: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Bell {
@@ -44,10 +53,26 @@ impl Bell {
     }
 
     pub(crate) fn work(&self) {
-        self.work.send_modify(|count| *count += 1);
+        self.work_here();
         if let Some(outside) = &self.outside {
             outside.work.notify_one();
         }
+    }
+
+    /// The same for this process alone: the others have been told.
+    pub(crate) fn work_here(&self) {
+        self.work.send_modify(|count| *count += 1);
+    }
+
+    /// Whether a commit that is about to happen should ring for the others itself.
+    pub(crate) fn rings_with_commit(&self) -> bool {
+        let Some(outside) = &self.outside else { return false };
+        let mut rang = outside.rang.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = rang.is_none_or(|rang| rang.elapsed() >= WITH_A_COMMIT_EVERY);
+        if may {
+            *rang = Some(Instant::now());
+        }
+        may
     }
 
     pub(crate) fn cancel(&self) {
@@ -95,6 +120,7 @@ impl Outside {
             work: Arc::new(Notify::new()),
             cancel: Arc::new(Notify::new()),
             live: Arc::new(AtomicBool::new(false)),
+            rang: Arc::default(),
         };
         speak(pg.clone(), WORK, Arc::clone(&outside.work));
         speak(pg.clone(), CANCEL, Arc::clone(&outside.cancel));
@@ -104,7 +130,7 @@ impl Outside {
 }
 
 fn speak(pg: Pg, word: &'static str, asked: Arc<Notify>) {
-    let channel = pg.schema().apply(CHANNEL).into_owned();
+    let channel = channel(&pg);
     tokio::spawn(async move {
         loop {
             asked.notified().await;

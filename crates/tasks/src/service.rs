@@ -21,7 +21,8 @@ use crate::machine::{Happening, Snapshot, next};
 use crate::model::{Claimed, Event, OutboxId, ProcessId, Status, Task, TaskId, TaskResult, Token};
 use crate::rabbit::Broker;
 use crate::store::{
-    Announcement, Claim, DeadLetter, Guard, Lost, Made, NewRow, Process, Store, Write, Written,
+    Along, Announcement, Claim, DeadLetter, Guard, Lost, Made, NewRow, Process, Store, Write,
+    Written,
 };
 use crate::wake::Waker;
 
@@ -159,7 +160,11 @@ impl Tasks {
             .iter()
             .map(|row| (row.id, OutboxId(row.event.0), row.kind.clone(), row.delay.is_none()))
             .collect();
-        let made = self.store().create(rows, self.announces()).await?;
+        let ring = self.inner.bell.rings_with_commit();
+        let made = self
+            .store()
+            .create(rows, Along { announce: self.inner.broker.as_ref().map(Broker::lease), ring })
+            .await?;
         let mut created = Vec::with_capacity(made.len());
         let mut announcements = Vec::new();
         for ((id, outbox, kind, now), made) in brief.into_iter().zip(made) {
@@ -175,7 +180,11 @@ impl Tasks {
             });
         }
         if !announcements.is_empty() {
-            self.inner.bell.work();
+            if ring {
+                self.inner.bell.work_here();
+            } else {
+                self.inner.bell.work();
+            }
             if let Some(broker) = &self.inner.broker {
                 broker.publish(announcements);
             }

@@ -163,6 +163,15 @@ pub struct DeadLetter {
     pub created_at: Timestamp,
 }
 
+/// What else a creation commits, for those tasks that may run at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Along {
+    /// Outbox rows, which are this process's to publish for so long.
+    pub announce: Option<Duration>,
+    /// A notification to other processes, where the database has such.
+    pub ring: bool,
+}
+
 /// What retention may remove: ended before these times.
 #[derive(Clone, Copy, Debug)]
 pub struct Expiry {
@@ -193,9 +202,8 @@ pub trait Store: Send + Sync + Debug {
     /// The store's clock, and ids by it.
     fn clock(&self) -> &Clock;
 
-    /// Makes tasks with their inputs, creation events and, with `announce`, outbox rows that
-    /// are this process's to publish for a while. In the order given.
-    async fn create(&self, rows: Vec<NewRow>, announce: bool) -> Result<Vec<Made>>;
+    /// Makes tasks with their inputs, creation events and what goes along. In the order given.
+    async fn create(&self, rows: Vec<NewRow>, along: Along) -> Result<Vec<Made>>;
 
     /// Takes the best waiting tasks: priority from high to low, then the oldest.
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>>;

@@ -90,9 +90,13 @@ async fn hear(pg: &Pg, channel: &str, sender: &mpsc::Sender<String>, live: &Atom
         return Heard::UntilCut;
     }
     match tokio::time::timeout(PING_LIMIT, messages.arrived(&ping)).await {
-        Ok(true) => live.store(true, Ordering::Relaxed),
+        Ok(true) => {
+            live.store(true, Ordering::Relaxed);
+            pg.sessions.store(true, Ordering::Relaxed);
+        }
         Ok(false) => return Heard::UntilCut,
         Err(_) => {
+            pg.sessions.store(false, Ordering::Relaxed);
             let stop = client.batch_execute("UNLISTEN *");
             let _best_effort = tokio::time::timeout(PING_LIMIT, stop).await;
             return Heard::Nothing;

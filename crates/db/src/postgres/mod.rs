@@ -1,7 +1,9 @@
 //! A pool of connections that works through PgBouncer in transaction mode.
 //!
 //! Statements are sent typed and unnamed (`query_typed`), so nothing is prepared on a server
-//! connection that the next statement may not get again. Each call has a time limit; a connection
+//! connection that the next statement may not get again. Small ones that run all the time are
+//! prepared once and kept where a [`Listener`] has seen that connections are the server's own
+//! sessions; planning is most of their time. Each call has a time limit; a connection
 //! that did not answer in time, or whose caller went away, is thrown away, because its answer may
 //! still be under way, and the server is asked to stop.
 
@@ -9,12 +11,14 @@ mod connect;
 mod listen;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool};
 use jiff::Timestamp;
 use secrecy::SecretString;
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::{Clock, Error, Result, Schema};
@@ -34,6 +38,8 @@ pub struct Pg {
     schema: Schema,
     clock: Clock,
     limit: Duration,
+    /// Whether connections are known to be sessions, with no pooler in between.
+    sessions: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Pg {
@@ -49,7 +55,7 @@ impl Pg {
         let dial = connect::Dial::parse(url)?;
         let pool = dial.pool()?;
         let (dial, clock, limit) = (Arc::new(dial), Clock::theirs(), CALL_LIMIT);
-        let pg = Self { pool, dial, schema, clock, limit };
+        let pg = Self { pool, dial, schema, clock, limit, sessions: Arc::default() };
         connect::until_it_answers(&pg, patience).await?;
         Ok(pg)
     }
@@ -79,9 +85,37 @@ impl Pg {
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>> {
+        self.query_once(operation, &self.schema.apply(sql), params, false).await
+    }
+
+    /// The same for a statement that is small and runs all the time: it is planned once, for any
+    /// parameters, where that is possible.
+    pub async fn query_prepared(
+        &self,
+        operation: &'static str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>> {
         let sql = self.schema.apply(sql);
+        let prepare = self.sessions.load(Ordering::Relaxed);
+        match self.query_once(operation, &sql, params, prepare).await {
+            // Nothing has run: what was prepared is gone, or is for a table as it was before.
+            Err(Error::Postgres { source, .. }) if prepare && is_outdated(&source) => {
+                self.query_once(operation, &sql, params, false).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn query_once(
+        &self,
+        operation: &'static str,
+        sql: &str,
+        params: &[Param<'_>],
+        prepare: bool,
+    ) -> Result<Vec<Row>> {
         let call = Call { client: Some(self.client().await?), dial: &self.dial };
-        match tokio::time::timeout(self.limit, call.run(&sql, params)).await {
+        match tokio::time::timeout(self.limit, call.run(sql, params, prepare)).await {
             Ok(rows) => rows.map_err(|source| Error::Postgres { operation, source }),
             Err(_) => {
                 Err(Error::Timeout { operation, host: self.dial.host.clone(), limit: self.limit })
@@ -125,17 +159,41 @@ impl Call<'_> {
         mut self,
         sql: &str,
         params: &[Param<'_>],
+        prepare: bool,
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let Some(client) = &self.client else { return Ok(Vec::new()) };
-        let answer = client.query_typed(sql, params).await;
+        let answer = if prepare {
+            prepared(client, sql, params).await
+        } else {
+            client.query_typed(sql, params).await
+        };
         if let (Some(client), Err(error)) = (self.client.take(), &answer)
-            && is_lost(error)
+            && (is_lost(error) || prepare && is_outdated(error))
         {
             // It may look alive for a moment yet: not for the next one.
             drop(Object::take(client));
         }
         answer
     }
+}
+
+async fn prepared(
+    client: &Object,
+    sql: &str,
+    params: &[Param<'_>],
+) -> Result<Vec<Row>, tokio_postgres::Error> {
+    let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
+    let statement = client.prepare_typed_cached(sql, &types).await?;
+    let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
+    client.query(&statement, &values).await
+}
+
+/// Whether a prepared statement is not there (any more), or its tables have changed since.
+fn is_outdated(error: &tokio_postgres::Error) -> bool {
+    matches!(
+        error.code(),
+        Some(&SqlState::INVALID_SQL_STATEMENT_NAME | &SqlState::FEATURE_NOT_SUPPORTED)
+    )
 }
 
 /// Whether the connection is gone, or about to be: trouble on the line, or the server said so.

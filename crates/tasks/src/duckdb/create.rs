@@ -16,10 +16,7 @@ use super::{DuckDb, all, micros_of, set};
 use crate::error::Result;
 use crate::machine::QUEUED;
 use crate::model::{Actor, Status, TaskId};
-use crate::store::{Made, NewRow};
-
-/// How long the creator has for publishing its own messages before the sweep takes them.
-const CREATORS_LEASE: i64 = 10_000_000;
+use crate::store::{Along, Made, NewRow};
 
 const INSERT: &str = r#"
 INSERT INTO kodus_workflow.tasks
@@ -32,8 +29,9 @@ FROM (SELECT unnest(from_json($1::JSON, '[{"id": "UUID", "type": "VARCHAR",
           "max_retries": "INTEGER", "run": "BIGINT"}]'), recursive := true))"#;
 
 impl DuckDb {
-    pub(super) async fn insert(&self, input: Vec<NewRow>, announce: bool) -> Result<Vec<Made>> {
-        let creation = Creation::new(self, Actor::Api, announce.then_some(CREATORS_LEASE));
+    pub(super) async fn insert(&self, input: Vec<NewRow>, along: Along) -> Result<Vec<Made>> {
+        let creation =
+            Creation::new(self, Actor::Api, along.announce.map(|lease| lease.as_micros() as i64));
         let existing = Existing::new(self);
         let job = move |tx: &Connection| {
             let known = existing.keys(tx, &input)?;

@@ -73,7 +73,7 @@ impl Postgres {
             (&claim.process.0 as _, Type::UUID),
             (&events as _, Type::UUID_ARRAY),
         ];
-        let answer = self.pg.query(operation, CLAIM, &params).await?;
+        let answer = self.query(claim.limit, operation, CLAIM, &params).await?;
         rows(operation, &answer, |row| {
             let payload: String = row.try_get(2)?;
             Ok(Claimed {

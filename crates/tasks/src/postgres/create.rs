@@ -9,12 +9,11 @@ use lavra_db::tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::{Postgres, rows};
+use crate::bell;
 use crate::error::{Error, Result};
 use crate::model::TaskId;
-use crate::store::{Made, NewRow};
+use crate::store::{Along, Made, NewRow};
 
-/// How long the creator has for publishing its own messages before the sweep takes them.
-const CREATORS_LEASE: f64 = 10.0;
 const TRIES: usize = 5;
 
 const INPUT: &str = "
@@ -74,14 +73,20 @@ const OUTBOX: &str = ", outbox AS (
     SELECT event, id, type, now() + make_interval(secs => $13) FROM made WHERE delay IS NULL
 )";
 
+const BELL: &str = ", bell AS (
+    SELECT pg_notify($14, $15) FROM made WHERE delay IS NULL LIMIT 1
+)";
+
 const ANSWER: &str = "
 SELECT id FROM task";
+/// Read, so that it rings.
+const RUNG: &str = " LEFT JOIN bell ON true";
 
 /// The statement with the parts that these rows need: each costs planning time.
 ///
 /// Keys before tasks, each in the order of what is unique: creators that want the same ones wait
 /// for each other, and never in a circle.
-fn statement(input: &[&NewRow], announce: bool) -> String {
+fn statement(input: &[&NewRow], along: Along) -> String {
     let with_keys = input.iter().any(|row| row.key.is_some());
     let with_hashes = input.iter().any(|row| row.input_hash.is_some());
     let some = with_keys || with_hashes;
@@ -94,8 +99,10 @@ fn statement(input: &[&NewRow], announce: bool) -> String {
         (MADE, true),
         (if some { SOME } else { ALL }, true),
         (BELONGINGS, true),
-        (OUTBOX, announce),
+        (OUTBOX, along.announce.is_some()),
+        (BELL, along.ring),
         (ANSWER, true),
+        (RUNG, along.ring),
     ];
     parts.into_iter().filter_map(|(part, is_needed)| is_needed.then_some(part)).collect()
 }
@@ -119,11 +126,11 @@ WITH found AS MATERIALIZED (
 SELECT id, is_same, of_key, is_there, of_hash FROM found";
 
 impl Postgres {
-    pub(super) async fn insert(&self, input: Vec<NewRow>, announce: bool) -> Result<Vec<Made>> {
+    pub(super) async fn insert(&self, input: Vec<NewRow>, along: Along) -> Result<Vec<Made>> {
         let mut made: HashMap<TaskId, Made> = HashMap::with_capacity(input.len());
         let mut open: Vec<&NewRow> = input.iter().collect();
         for _ in 0..TRIES {
-            let new = self.insert_once(&open, announce).await?;
+            let new = self.insert_once(&open, along).await?;
             made.extend(new.into_iter().map(|id| (id, Made::New)));
             open.retain(|row| !made.contains_key(&row.id));
             if open.is_empty() {
@@ -136,7 +143,7 @@ impl Postgres {
         Err(Error::Invalid("the task could not be made: its key comes and goes".into()))
     }
 
-    async fn insert_once(&self, input: &[&NewRow], announce: bool) -> Result<Vec<TaskId>> {
+    async fn insert_once(&self, input: &[&NewRow], along: Along) -> Result<Vec<TaskId>> {
         let operation = "create tasks";
         let ids: Vec<Uuid> = input.iter().map(|row| row.id.0).collect();
         let events: Vec<Uuid> = input.iter().map(|row| row.event.0).collect();
@@ -153,6 +160,7 @@ impl Postgres {
             input.iter().map(|row| row.key.as_ref().map(|key| key.key.as_str())).collect();
         let prints: Vec<Option<&str>> =
             input.iter().map(|row| row.key.as_ref().map(|key| key.fingerprint.as_str())).collect();
+        let lease = along.announce.unwrap_or_default().as_secs_f64();
         let params = [
             (&ids as _, Type::UUID_ARRAY),
             (&events as _, Type::UUID_ARRAY),
@@ -166,10 +174,12 @@ impl Postgres {
             (&details as _, Type::TEXT_ARRAY),
             (&keys as _, Type::TEXT_ARRAY),
             (&prints as _, Type::TEXT_ARRAY),
-            (&CREATORS_LEASE as _, Type::FLOAT8),
+            (&lease as _, Type::FLOAT8),
+            (&self.channel as _, Type::TEXT),
+            (&bell::WORK as _, Type::TEXT),
         ];
-        let sql = statement(input, announce);
-        let answer = self.pg.query(operation, &sql, &params).await?;
+        let sql = statement(input, along);
+        let answer = self.query(input.len(), operation, &sql, &params).await?;
         rows(operation, &answer, |row| Ok(TaskId(row.try_get(0)?)))
     }
 

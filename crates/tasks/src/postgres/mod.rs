@@ -13,23 +13,45 @@ mod write;
 
 pub(crate) use history::floor;
 
-use lavra_db::Pg;
 use lavra_db::tokio_postgres::{self, Row};
+use lavra_db::{Param, Pg};
 use uuid::Uuid;
 
+use crate::bell;
 use crate::error::{Error, Result};
 
 /// Tasks on a PostgreSQL server.
 #[derive(Clone, Debug)]
 pub struct Postgres {
     pg: Pg,
+    /// Where the bell of other processes rings.
+    channel: String,
 }
 
 impl Postgres {
     pub fn new(pg: Pg) -> Self {
-        Self { pg }
+        let channel = bell::channel(&pg);
+        Self { pg, channel }
+    }
+
+    /// Runs a statement over a set of `size`: a small one is planned once, a large one for itself.
+    async fn query(
+        &self,
+        size: usize,
+        operation: &'static str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>> {
+        Ok(if size <= SMALL {
+            self.pg.query_prepared(operation, sql, params).await?
+        } else {
+            self.pg.query(operation, sql, params).await?
+        })
     }
 }
+
+/// What counts as a small set, whose statement is worth preparing.
+const SMALL: usize = 64;
 
 /// Reads every row with `read`, naming the operation in an error.
 fn rows<T>(

@@ -19,9 +19,9 @@ impl Postgres {
         let operation = "take messages from the outbox";
         let sql = "UPDATE kodus_workflow.task_outbox o
                    SET next_at = now() + make_interval(secs => $1), attempts = attempts + 1
-                   FROM (SELECT id FROM kodus_workflow.task_outbox WHERE next_at <= now()
-                         ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) due
-                   WHERE o.id = due.id
+                   WHERE id = ANY (ARRAY(
+                       SELECT id FROM kodus_workflow.task_outbox WHERE next_at <= now()
+                       ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
                    RETURNING o.id, o.task_id, o.type";
         let (lease, limit) = (lease.as_secs_f64(), limit as i64);
         let params = [(&lease as _, Type::FLOAT8), (&limit as _, Type::INT8)];

@@ -22,7 +22,10 @@ SELECT clock_timestamp(), lost.id, lost.token, lost.cancelled
 FROM (VALUES (1)) AS one LEFT JOIN (
     SELECT h.id, h.token, coalesce(t.status = 'CANCELLED' AND t.token = h.token, false) AS cancelled
     FROM unnest($4::uuid[], $5::int8[]) AS h(id, token)
-    LEFT JOIN kodus_workflow.tasks t ON t.id = h.id
+    LEFT JOIN (
+        SELECT id, status, token FROM kodus_workflow.tasks
+        WHERE id = ANY (ARRAY(SELECT unnest($4::uuid[])))
+    ) t ON t.id = h.id
     WHERE t.id IS NULL OR t.status <> 'IN_PROGRESS' OR t.token <> h.token
 ) AS lost ON true";
 

@@ -66,7 +66,7 @@ impl Postgres {
     pub(super) async fn one(&self, id: TaskId) -> Result<Option<Task>> {
         let operation = "read a task";
         let sql = format!("SELECT {TASK} FROM kodus_workflow.tasks WHERE id = $1");
-        let answer = self.pg.query(operation, &sql, &[(&id.0 as _, Type::UUID)]).await?;
+        let answer = self.query(1, operation, &sql, &[(&id.0 as _, Type::UUID)]).await?;
         Ok(rows(operation, &answer, task)?.pop())
     }
 

@@ -13,8 +13,8 @@ use crate::model::{
     Claimed, DeadLetterId, Event, OutboxId, ProcessId, Task, TaskId, TaskResult, Token,
 };
 use crate::store::{
-    Announcement, Claim, Cursor, DeadLetter, Dossier, Expiry, ListFilter, Lost, Made, NewRow,
-    Process, Schedule, Store, Waiting, Write, Written,
+    Along, Announcement, Claim, Cursor, DeadLetter, Dossier, Expiry, ListFilter, Lost, Made,
+    NewRow, Process, Schedule, Store, Waiting, Write, Written,
 };
 
 #[async_trait]
@@ -23,8 +23,8 @@ impl Store for Postgres {
         self.pg.clock()
     }
 
-    async fn create(&self, rows: Vec<NewRow>, announce: bool) -> Result<Vec<Made>> {
-        self.insert(rows, announce).await
+    async fn create(&self, rows: Vec<NewRow>, along: Along) -> Result<Vec<Made>> {
+        self.insert(rows, along).await
     }
 
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>> {

@@ -78,18 +78,18 @@ impl Inbox {
     /// The claim has committed. If it took all that waited, it answered every marked message;
     /// otherwise as many as it took tasks.
     pub(crate) async fn answered(&mut self, tasks: usize, took_all: bool) {
-        let done: Vec<Acker> = {
+        let last = {
             let mut waiting = self.rung.waiting();
             let marked = self.marked.min(waiting.len());
             let count = if took_all { marked } else { tasks.min(marked) };
-            waiting.drain(..count).collect()
+            waiting.drain(..count).next_back()
         };
         self.marked = 0;
-        for message in done {
-            if let Err(error) = message.ack(BasicAckOptions::default()).await {
-                tracing::debug!(%error, "a message could not be acknowledged; it comes again");
-                return;
-            }
+        // All that came before it on its channel is answered as well, or was refused.
+        if let Some(message) = last
+            && let Err(error) = message.ack(BasicAckOptions { multiple: true }).await
+        {
+            tracing::debug!(%error, "messages could not be acknowledged; they come again");
         }
     }
 

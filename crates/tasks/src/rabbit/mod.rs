@@ -77,6 +77,7 @@ pub struct Broker {
 
 /// Batches that wait for the publisher; more than that is left to the sweep.
 const OUTGOING: usize = 1000;
+const CREATORS_LEASE: Duration = Duration::from_secs(10);
 
 impl Broker {
     pub fn new(config: Config) -> Self {
@@ -95,6 +96,12 @@ impl Broker {
 
     fn note(&self, change: impl FnOnce(&mut Health)) {
         change(&mut self.health.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// How long rows that are about to be committed are left to their creator before the sweep
+    /// takes them.
+    pub(crate) fn lease(&self) -> Duration {
+        if self.health().connected { CREATORS_LEASE } else { Duration::ZERO }
     }
 
     /// Hands rows that were just committed to the publisher. Never waits: what does not fit, or

@@ -1,23 +1,27 @@
 //! The publisher: what was just committed, and what a crash or an outage left in the outbox.
 //!
 //! A row goes only when the broker has confirmed its message, and only `Ack(None)` is delivery:
-//! an unroutable message is confirmed as well, with the message returned.
+//! an unroutable message is confirmed as well, with the message returned. While the confirms of
+//! one batch are under way the next are sent, up to a few.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
-use lapin::{BasicProperties, Channel, Confirmation, Connection};
+use lapin::{BasicProperties, Channel, Confirmation, Connection, PublisherConfirm};
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::{Broker, dead, topology};
+use crate::model::OutboxId;
 use crate::service::Tasks;
 use crate::store::Announcement;
 
 const BATCH: usize = 500;
+const UNDER_WAY: usize = 4;
 const LEASE: Duration = Duration::from_secs(30);
 const POSTPONE: Duration = Duration::from_secs(5);
 const PERSISTENT: u8 = 2;
@@ -34,7 +38,8 @@ pub(super) async fn work(
     topology::declare(broker, connection).await?;
     let channel = connection.create_channel().await?;
     channel.confirm_select(ConfirmSelectOptions::default()).await?;
-    let mut publisher = Publisher { broker, tasks, connection, channel, declared: HashSet::new() };
+    let (declared, under_way) = (HashSet::new(), JoinSet::new());
+    let mut publisher = Publisher { broker, tasks, connection, channel, declared, under_way };
     let mut dead = dead::Letters::open(broker, connection).await?;
     broker.note(|health| {
         health.connected = true;
@@ -45,16 +50,20 @@ pub(super) async fn work(
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut reconciled = Instant::now();
     loop {
+        let has_room = publisher.under_way.len() < UNDER_WAY;
         let mut batches = Vec::new();
         tokio::select! {
-            _ = arrivals.recv_many(&mut batches, 64) => {
+            _ = arrivals.recv_many(&mut batches, 64), if has_room => {
                 let all: Vec<Announcement> = batches.into_iter().flatten().collect();
                 for part in all.chunks(BATCH) {
                     publisher.publish(part).await?;
                 }
             }
-            _ = sweep.tick() => {
-                publisher.sweep().await?;
+            Some(settled) = publisher.under_way.join_next() => publisher.settled(settled)?,
+            _ = sweep.tick(), if has_room => {
+                if publisher.sweep().await? == BATCH {
+                    sweep.reset_immediately();
+                }
                 if reconciled.elapsed() >= broker.config.reannounce_after {
                     publisher.reconcile().await?;
                     reconciled = Instant::now();
@@ -72,44 +81,37 @@ struct Publisher<'a> {
     connection: &'a Connection,
     channel: Channel,
     declared: HashSet<String>,
+    /// Batches whose confirms are awaited.
+    under_way: JoinSet<Result<Refused, lapin::Error>>,
 }
+
+/// Whether the broker did not take some message of a batch.
+type Refused = bool;
 
 impl Publisher<'_> {
     async fn publish(&mut self, batch: &[Announcement]) -> Result<(), lapin::Error> {
-        let mut under_way = Vec::with_capacity(batch.len());
+        let mut sent = Vec::with_capacity(batch.len());
         for announcement in batch {
             self.ensure_queue(&announcement.kind).await?;
             let confirm = self.send(announcement).await?;
-            under_way.push((announcement.id, confirm));
+            sent.push((announcement.id, confirm));
         }
-        let (mut delivered, mut refused) = (Vec::new(), Vec::new());
-        for (id, confirm) in under_way {
-            match confirm.await? {
-                Confirmation::Ack(None) => delivered.push(id),
-                Confirmation::Ack(Some(_)) | Confirmation::Nack(_) | Confirmation::NotRequested => {
-                    refused.push(id);
-                }
-            }
-        }
-        metrics::counter!("lavra_outbox_published_total").increment(delivered.len() as u64);
-        if !delivered.is_empty()
-            && let Err(error) = self.tasks.store().announced(delivered).await
-        {
-            // They are published again by the sweep; a doubled message does no harm.
-            tracing::warn!(%error, "published messages stay in the outbox for now");
-        }
-        if !refused.is_empty() {
-            tracing::warn!(count = refused.len(), "RabbitMQ did not take messages; later again");
+        self.under_way.spawn(settle(self.tasks.clone(), sent));
+        Ok(())
+    }
+
+    fn settled(
+        &mut self,
+        settled: Result<Result<Refused, lapin::Error>, JoinError>,
+    ) -> Result<(), lapin::Error> {
+        // A batch that panicked is published again by the sweep.
+        if settled.unwrap_or(Ok(true))? {
             self.declared.clear();
-            let _sweep_finds_them = self.tasks.store().postpone(refused, POSTPONE).await;
         }
         Ok(())
     }
 
-    async fn send(
-        &self,
-        announcement: &Announcement,
-    ) -> Result<lapin::PublisherConfirm, lapin::Error> {
+    async fn send(&self, announcement: &Announcement) -> Result<PublisherConfirm, lapin::Error> {
         let id = announcement.task.to_string();
         let body = json!({ "taskId": id, "type": announcement.kind }).to_string();
         let properties = BasicProperties::default()
@@ -138,22 +140,14 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// What nobody is publishing: a creator that died, or an outage.
-    async fn sweep(&mut self) -> Result<(), lapin::Error> {
-        loop {
-            let taken = match self.tasks.store().take_announcements(LEASE, BATCH).await {
-                Ok(taken) => taken,
-                Err(error) => {
-                    tracing::warn!(%error, "the outbox cannot be read");
-                    return Ok(());
-                }
-            };
-            if taken.is_empty() {
-                return Ok(());
-            }
-            self.publish(&taken).await?;
-            if taken.len() < BATCH {
-                return Ok(());
+    /// What nobody is publishing: a creator that died, or an outage. Says how many it found.
+    async fn sweep(&mut self) -> Result<usize, lapin::Error> {
+        match self.tasks.store().take_announcements(LEASE, BATCH).await {
+            Ok(taken) if taken.is_empty() => Ok(0),
+            Ok(taken) => self.publish(&taken).await.map(|()| taken.len()),
+            Err(error) => {
+                tracing::warn!(%error, "the outbox cannot be read");
+                Ok(0)
             }
         }
     }
@@ -182,4 +176,33 @@ impl Publisher<'_> {
         }
         Ok(())
     }
+}
+
+/// Waits for the confirms of a batch and removes what was delivered from the outbox.
+async fn settle(
+    tasks: Tasks,
+    sent: Vec<(OutboxId, PublisherConfirm)>,
+) -> Result<Refused, lapin::Error> {
+    let (mut delivered, mut refused) = (Vec::with_capacity(sent.len()), Vec::new());
+    for (id, confirm) in sent {
+        match confirm.await? {
+            Confirmation::Ack(None) => delivered.push(id),
+            Confirmation::Ack(Some(_)) | Confirmation::Nack(_) | Confirmation::NotRequested => {
+                refused.push(id);
+            }
+        }
+    }
+    metrics::counter!("lavra_outbox_published_total").increment(delivered.len() as u64);
+    if !delivered.is_empty()
+        && let Err(error) = tasks.store().announced(delivered).await
+    {
+        // They are published again by the sweep; a doubled message does no harm.
+        tracing::warn!(%error, "published messages stay in the outbox for now");
+    }
+    if refused.is_empty() {
+        return Ok(false);
+    }
+    tracing::warn!(count = refused.len(), "RabbitMQ did not take messages; later again");
+    let _sweep_finds_them = tasks.store().postpone(refused, POSTPONE).await;
+    Ok(true)
 }

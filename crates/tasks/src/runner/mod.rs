@@ -17,9 +17,12 @@ mod held;
 mod pace;
 mod report;
 
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -87,6 +90,8 @@ struct Shared {
     held: Arc<Held>,
     pace: Pace,
     turns: Arc<Semaphore>,
+    /// How long attempts take, by type.
+    seconds: HashMap<String, metrics::Histogram>,
     stop: CancellationToken,
 }
 
@@ -103,6 +108,11 @@ impl Runner {
             name: self.config.name.clone(),
             kinds: self.registry.kinds(),
         };
+        let seconds = process.kinds.iter().map(|kind| {
+            let labels = [("type", kind.clone())];
+            (kind.clone(), metrics::histogram!("lavra_task_seconds", &labels))
+        });
+        let seconds = seconds.collect();
         let held = Arc::new(Held::default());
         let (reporter, writers) = Reporter::start(&self.tasks, &held);
         let shared = Arc::new(Shared {
@@ -113,6 +123,7 @@ impl Runner {
             config: self.config,
             process,
             held,
+            seconds,
             stop,
         });
         // Nothing may be claimed before the row that says we live.
@@ -197,37 +208,32 @@ async fn live(shared: Arc<Shared>, reporter: Reporter, attempt: Arc<Attempt>) {
         }
     };
     drop(turn);
-    if let Some(elapsed) = timed {
-        let labels = [("type", attempt.task.kind.clone())];
-        metrics::histogram!("lavra_task_seconds", &labels).record(elapsed.as_secs_f64());
+    if let (Some(elapsed), Some(seconds)) = (timed, shared.seconds.get(&attempt.task.kind)) {
+        seconds.record(elapsed.as_secs_f64());
     }
     let (happening, result) = conclude(&shared, &attempt, outcome);
     reporter.ended(Ended { attempt, happening, result }).await;
     shared.pace.finished();
 }
 
-/// Runs the handler on a task of its own, so that a panic or an overrun ends only the attempt.
+/// Runs the handler so that a panic or an overrun ends only the attempt.
 async fn run(registered: &Registered, task: &Claimed, context: Context) -> Outcome {
-    let mut running = tokio::spawn(registered.start(task.payload.clone(), context));
-    let joined = match registered.policy.timeout {
-        None => (&mut running).await,
-        Some(limit) => match tokio::time::timeout(limit, &mut running).await {
-            Ok(joined) => joined,
+    let handler = AssertUnwindSafe(registered.start(task.payload.clone(), context)).catch_unwind();
+    let outcome = match registered.policy.timeout {
+        None => handler.await,
+        Some(limit) => match tokio::time::timeout(limit, handler).await {
+            Ok(outcome) => outcome,
             Err(_) => {
-                running.abort();
                 return Err(Failure::retry(format!("ran longer than {} s", limit.as_secs())));
             }
         },
     };
-    joined.unwrap_or_else(|error| {
-        let text = match error.try_into_panic() {
-            Ok(panic) => panic
-                .downcast_ref::<&str>()
-                .map(ToString::to_string)
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_else(|| "without a message".into()),
-            Err(error) => error.to_string(),
-        };
+    outcome.unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(ToString::to_string)
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "without a message".into());
         Err(Failure::retry(format!("the handler panicked: {text}")))
     })
 }

@@ -7,7 +7,7 @@ use lavra_tasks::model::{Actor, Status, TaskId};
 use lavra_tasks::store::{Claim, NewRow};
 use serde_json::json;
 
-use crate::support::shorthand::{MANY, fail};
+use crate::support::shorthand::{MANY, QUIET, fail};
 use crate::support::{World, at_once, on_each_engine};
 
 on_each_engine!(
@@ -86,7 +86,7 @@ async fn the_highest_priority_comes_first_then_the_oldest(world: World) {
         .map(|priority| NewRow { priority: *priority, ..world.row("a") })
         .collect();
     let made: Vec<TaskId> = rows.iter().map(|row| row.id).collect();
-    world.create(rows, false).await.unwrap();
+    world.create(rows, QUIET).await.unwrap();
     let expected = [4, 1, 2, 0, 5, 3].map(|place| made[place]);
     assert_eq!(ids(&world.take(&["a"], 2).await), expected[..2]);
     assert_eq!(ids(&world.take(&["a"], 10).await), expected[2..]);
@@ -123,7 +123,7 @@ async fn several_types_are_one_order(world: World) {
         .map(|(kind, priority)| NewRow { priority: *priority, ..world.row(kind) })
         .collect();
     let made: Vec<TaskId> = rows.iter().map(|row| row.id).collect();
-    world.create(rows, false).await.unwrap();
+    world.create(rows, QUIET).await.unwrap();
     let expected = [3, 4, 1, 2].map(|place| made[place]);
     assert_eq!(ids(&world.take(&["c", "b", "a"], 4).await), expected);
 }

@@ -6,7 +6,7 @@ use lavra_tasks::model::{Actor, Status};
 use lavra_tasks::store::{Made, NewRow};
 use serde_json::json;
 
-use crate::support::shorthand::{MANY, hash, key};
+use crate::support::shorthand::{ANNOUNCED, MANY, QUIET, hash, key};
 use crate::support::{World, at_once, on_each_engine};
 
 on_each_engine!(
@@ -31,7 +31,7 @@ async fn a_new_task_has_its_row_input_and_event(world: World) {
         ..world.row("a")
     };
     let before = world.clock().now();
-    assert_eq!(world.create(vec![row.clone()], false).await.unwrap(), [Made::New]);
+    assert_eq!(world.create(vec![row.clone()], QUIET).await.unwrap(), [Made::New]);
 
     let task = world.read(row.id).await;
     assert_eq!((task.id, task.kind.as_str()), (row.id, "a"));
@@ -58,7 +58,7 @@ async fn a_new_task_has_its_row_input_and_event(world: World) {
 
 async fn an_announced_task_has_an_outbox_row_that_is_its_creators_for_a_while(world: World) {
     let row = world.row("a");
-    world.create(vec![row.clone()], true).await.unwrap();
+    world.create(vec![row.clone()], ANNOUNCED).await.unwrap();
     assert_eq!(world.outbox_depth().await.unwrap(), 1);
     let lease = Duration::from_secs(60);
     assert_eq!(world.take_announcements(lease, 10).await.unwrap(), [], "the creator publishes it");
@@ -71,7 +71,7 @@ async fn an_announced_task_has_an_outbox_row_that_is_its_creators_for_a_while(wo
 
 async fn a_delayed_task_is_not_announced(world: World) {
     let row = NewRow { delay: Some(Duration::from_secs(90)), ..world.row("a") };
-    world.create(vec![row.clone()], true).await.unwrap();
+    world.create(vec![row.clone()], ANNOUNCED).await.unwrap();
     assert_eq!(world.outbox_depth().await.unwrap(), 0);
     let task = world.read(row.id).await;
     let wait = task.run_at.unwrap().duration_since(task.created_at);
@@ -81,13 +81,13 @@ async fn a_delayed_task_is_not_announced(world: World) {
 async fn nothing_of_a_call_is_made_when_one_row_is_wrong(world: World) {
     let good = NewRow { key: Some(key("k", 1)), input_hash: Some(hash(1)), ..world.row("a") };
     let bad = NewRow { metadata: "{".into(), ..world.row("a") };
-    world.create(vec![good.clone(), bad], true).await.unwrap_err();
+    world.create(vec![good.clone(), bad], ANNOUNCED).await.unwrap_err();
 
     for table in ["tasks", "task_inputs", "task_events", "task_keys", "task_outbox"] {
         let left = world.count(&format!("SELECT count(*) FROM kodus_workflow.{table}")).await;
         assert_eq!(left, 0, "something is left in {table}");
     }
-    assert_eq!(world.create(vec![good], true).await.unwrap(), [Made::New]);
+    assert_eq!(world.create(vec![good], ANNOUNCED).await.unwrap(), [Made::New]);
 }
 
 async fn a_wrong_neighbour_costs_the_others_nothing(world: World) {
@@ -100,7 +100,7 @@ async fn a_wrong_neighbour_costs_the_others_nothing(world: World) {
         .collect();
     let made = at_once(20, |place| {
         let (store, row) = (world.store.clone(), rows[place].clone());
-        async move { store.create(vec![row], true).await }
+        async move { store.create(vec![row], ANNOUNCED).await }
     })
     .await;
     for (n, (made, row)) in made.iter().zip(&rows).enumerate() {
@@ -115,13 +115,13 @@ async fn a_wrong_neighbour_costs_the_others_nothing(world: World) {
 
 async fn tasks_without_a_hash_are_never_the_same(world: World) {
     let rows: Vec<NewRow> = (0..5).map(|_| world.row("a")).collect();
-    assert_eq!(world.create(rows, false).await.unwrap(), vec![Made::New; 5]);
+    assert_eq!(world.create(rows, QUIET).await.unwrap(), vec![Made::New; 5]);
     assert_eq!(world.count("SELECT count(*) FROM kodus_workflow.tasks").await, 5);
     assert_eq!(world.count("SELECT count(*) FROM kodus_workflow.task_inputs").await, 5);
 }
 
 async fn nothing_to_make_is_no_error(world: World) {
-    assert_eq!(world.create(Vec::new(), true).await.unwrap(), []);
+    assert_eq!(world.create(Vec::new(), ANNOUNCED).await.unwrap(), []);
 }
 
 async fn many_tasks_are_made_in_one_call(world: World) {

@@ -2,7 +2,7 @@
 
 use lavra_tasks::store::{Made, NewRow};
 
-use crate::support::shorthand::{MANY, hash, key};
+use crate::support::shorthand::{ANNOUNCED, MANY, QUIET, hash, key};
 use crate::support::{World, at_once, on_each_engine};
 
 on_each_engine!(
@@ -36,7 +36,7 @@ fn with_key(world: &World, n: u32) -> NewRow {
 }
 
 async fn create(world: &World, row: &NewRow) -> Made {
-    world.create(vec![row.clone()], false).await.unwrap().remove(0)
+    world.create(vec![row.clone()], QUIET).await.unwrap().remove(0)
 }
 
 async fn the_same_input_answers_the_first_task(world: World) {
@@ -55,7 +55,7 @@ async fn the_same_input_twice_in_one_call_makes_one_task(world: World) {
     let rows: Vec<NewRow> =
         [1, 2, 1, 9, 1].iter().map(|n| of_input(&world, *n)).chain([world.row("a")]).collect();
     let again = Made::Existing(rows[0].id);
-    let made = world.create(rows, false).await.unwrap();
+    let made = world.create(rows, QUIET).await.unwrap();
     let known = Made::Existing(known.id);
     assert_eq!(made, [Made::New, Made::New, again.clone(), known, again, Made::New]);
     assert_eq!(world.count(TASKS).await, 4);
@@ -67,7 +67,7 @@ async fn the_same_inputs_again_answer_the_first_tasks(world: World) {
     first.reverse();
     let mut again = rows();
     again.reverse();
-    let made = world.create(again, false).await.unwrap();
+    let made = world.create(again, QUIET).await.unwrap();
     assert!(made.iter().zip(&first).all(|(made, id)| *made == Made::Existing(*id)), "another task");
     assert_eq!(world.count(TASKS).await, MANY as i64);
 }
@@ -75,14 +75,14 @@ async fn the_same_inputs_again_answer_the_first_tasks(world: World) {
 async fn the_same_input_of_another_type_is_another_task(world: World) {
     let other = NewRow { kind: "b".into(), ..of_input(&world, 1) };
     let rows = vec![of_input(&world, 1), other];
-    assert_eq!(world.create(rows, false).await.unwrap(), [Made::New, Made::New]);
+    assert_eq!(world.create(rows, QUIET).await.unwrap(), [Made::New, Made::New]);
 }
 
 async fn twenty_creators_of_one_input_make_one_task(world: World) {
     let rows: Vec<NewRow> = (0..20).map(|_| of_input(&world, 1)).collect();
     let made = at_once(20, |place| {
         let (store, row) = (world.store.clone(), rows[place].clone());
-        async move { store.create(vec![row], true).await.unwrap().remove(0) }
+        async move { store.create(vec![row], ANNOUNCED).await.unwrap().remove(0) }
     })
     .await;
     let winner = made.iter().position(|made| *made == Made::New).unwrap();
@@ -105,7 +105,7 @@ async fn creators_of_overlapping_sets_do_not_block_each_other(world: World) {
                 rows.reverse();
             }
             let store = world.store.clone();
-            async move { store.create(rows, false).await.unwrap() }
+            async move { store.create(rows, QUIET).await.unwrap() }
         })
         .await;
         let new = made.iter().flatten().filter(|made| **made == Made::New).count();
@@ -125,7 +125,7 @@ async fn the_same_key_answers_the_first_task(world: World) {
 async fn the_same_key_twice_in_one_call_makes_one_task(world: World) {
     let rows = vec![with_key(&world, 1), with_key(&world, 1), with_key(&world, 2), world.row("a")];
     let first = rows[0].id;
-    let made = world.create(rows, false).await.unwrap();
+    let made = world.create(rows, QUIET).await.unwrap();
     let reused = Made::KeyReused("k".into());
     assert_eq!(made, [Made::New, Made::Existing(first), reused, Made::New]);
     assert_eq!(world.count(TASKS).await, 2);
@@ -151,7 +151,7 @@ async fn twenty_creators_with_one_key_make_one_task(world: World) {
     let rows: Vec<NewRow> = (0..20).map(|_| with_key(&world, 1)).collect();
     let made = at_once(20, |place| {
         let (store, row) = (world.store.clone(), rows[place].clone());
-        async move { store.create(vec![row], false).await.unwrap().remove(0) }
+        async move { store.create(vec![row], QUIET).await.unwrap().remove(0) }
     })
     .await;
     let winner = made.iter().position(|made| *made == Made::New).unwrap();
@@ -176,7 +176,7 @@ async fn a_key_whose_input_is_taken_within_its_call_belongs_to_that_task(world: 
     let first = of_input(&world, 1);
     let loser = NewRow { input_hash: Some(hash(1)), ..with_key(&world, 1) };
     let rows = vec![first.clone(), loser, with_key(&world, 1)];
-    let made = world.create(rows, false).await.unwrap();
+    let made = world.create(rows, QUIET).await.unwrap();
     assert_eq!(made, [Made::New, Made::Existing(first.id), Made::Existing(first.id)]);
     assert_eq!(create(&world, &with_key(&world, 1)).await, Made::Existing(first.id));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lavra_tasks::model::{OutboxId, TaskId};
 use lavra_tasks::store::{Announcement, NewRow};
 
-use crate::support::shorthand::CANCEL;
+use crate::support::shorthand::{ANNOUNCED, CANCEL};
 use crate::support::{World, at_once, on_each_engine};
 
 on_each_engine!(
@@ -40,7 +40,7 @@ fn tasks(messages: &[Announcement]) -> Vec<TaskId> {
 async fn announced(world: &World, count: usize) -> Vec<TaskId> {
     let rows: Vec<NewRow> = (0..count).map(|_| world.row("a")).collect();
     let ids = rows.iter().map(|row| row.id).collect();
-    world.create(rows, true).await.unwrap();
+    world.create(rows, ANNOUNCED).await.unwrap();
     leases_end(world).await;
     ids
 }

@@ -8,7 +8,7 @@ use lavra_tasks::model::Status;
 use lavra_tasks::store::{Expiry, ListFilter, Made, NewRow, Schedule};
 use serde_json::json;
 
-use crate::support::shorthand::{CANCEL, fail, hash, key, living, step};
+use crate::support::shorthand::{ANNOUNCED, CANCEL, fail, hash, key, living, step};
 use crate::support::{World, on_each_engine};
 
 on_each_engine!(a_task_lives_in_a_schema_of_another_name);
@@ -28,10 +28,11 @@ async fn work(world: &World) {
     world.declare(vec!["a".into()]).await.unwrap();
     assert_eq!(world.declared().await.unwrap(), ["a"]);
     let row = NewRow { input_hash: Some(hash(1)), key: Some(key("k", 1)), ..world.row("a") };
-    let made = world.create(vec![row.clone(), world.row("a"), world.row("a")], true).await.unwrap();
+    let made =
+        world.create(vec![row.clone(), world.row("a"), world.row("a")], ANNOUNCED).await.unwrap();
     assert_eq!(made, vec![Made::New; 3]);
     let again = NewRow { key: None, ..NewRow { id: world.row("a").id, ..row.clone() } };
-    assert_eq!(world.create(vec![again], true).await.unwrap(), [Made::Existing(row.id)]);
+    assert_eq!(world.create(vec![again], ANNOUNCED).await.unwrap(), [Made::Existing(row.id)]);
 
     let process = living(world.process());
     world.beat(process.clone(), Vec::new()).await.unwrap();

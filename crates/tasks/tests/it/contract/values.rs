@@ -4,7 +4,7 @@ use lavra_tasks::machine::Happening;
 use lavra_tasks::store::{NewRow, Schedule};
 use serde_json::{Value, json};
 
-use crate::support::shorthand::{fail, hash, key, step};
+use crate::support::shorthand::{QUIET, fail, hash, key, step};
 use crate::support::{World, on_each_engine};
 
 on_each_engine!(
@@ -32,7 +32,7 @@ async fn text_survives_in_every_column(world: World) {
     let row = NewRow { input_hash: Some(hash(1)), key: Some(key(NASTY, 1)), ..world.row(NASTY) };
     let again = NewRow { input_hash: None, ..NewRow { id: world.row("a").id, ..row.clone() } };
     world.make(vec![row.clone()]).await;
-    let made = world.create(vec![again], false).await.unwrap();
+    let made = world.create(vec![again], QUIET).await.unwrap();
     assert_eq!(made, [lavra_tasks::store::Made::Existing(row.id)]);
     world.declare(vec![NASTY.into()]).await.unwrap();
     assert_eq!(world.declared().await.unwrap(), [NASTY]);

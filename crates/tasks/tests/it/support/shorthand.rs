@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use lavra_tasks::machine::{Happening, Snapshot, next};
 use lavra_tasks::model::{Claimed, Event, EventId, ProcessId, Task, TaskId};
-use lavra_tasks::store::{Claim, Cursor, Guard, Key, Made, NewRow, Process, Write, Written};
+use lavra_tasks::store::{Along, Claim, Cursor, Guard, Key, Made, NewRow, Process, Write, Written};
 use serde_json::json;
 use uuid::Uuid;
 
 use super::World;
 
+pub(crate) const QUIET: Along = Along { announce: None, ring: false };
+pub(crate) const ANNOUNCED: Along = Along { announce: Some(Duration::from_secs(10)), ring: false };
 /// More than DuckDB has in one vector.
 pub(crate) const MANY: usize = 2500;
 
@@ -62,7 +64,7 @@ impl World {
     /// Makes the rows, which must all be new, and returns their ids.
     pub(crate) async fn make(&self, rows: Vec<NewRow>) -> Vec<TaskId> {
         let ids = rows.iter().map(|row| row.id).collect();
-        let made = self.create(rows, false).await.unwrap();
+        let made = self.create(rows, QUIET).await.unwrap();
         assert!(made.iter().all(|made| *made == Made::New), "{made:?}");
         ids
     }
