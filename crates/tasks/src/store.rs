@@ -87,6 +87,13 @@ pub struct Write {
     pub announce: bool,
 }
 
+impl Write {
+    /// Only a completion has a result; as nothing follows a completion, there is never a second.
+    pub(crate) fn result(&self) -> Option<&Value> {
+        self.result.as_ref().filter(|_| self.next.status == Status::Completed)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     Applied {

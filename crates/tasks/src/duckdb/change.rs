@@ -56,8 +56,7 @@ pub(super) const RESULTS: &str = concat!(
     "INSERT INTO kodus_workflow.task_results (task_id, payload, created_at)
      SELECT id, result::JSON, make_timestamp($2) FROM ",
     changes!(r#""result": "VARCHAR""#),
-    " WHERE result IS NOT NULL
-     ON CONFLICT (task_id) DO UPDATE SET payload = excluded.payload, created_at = excluded.created_at"
+    " WHERE result IS NOT NULL"
 );
 
 /// What a change depends on.
@@ -133,7 +132,7 @@ impl<'a> Change<'a> {
             version: task.version + events,
             updated: now.max(task.updated + i64::from(events)),
             metadata: known.map(|(known, new)| merged(known, new)).transpose()?,
-            result: write.result.as_ref().map(ToString::to_string),
+            result: write.result().map(ToString::to_string),
         })
     }
 }

@@ -15,9 +15,10 @@ use crate::postgres::floor;
 use crate::store::{Dossier, Expiry};
 
 /// What a task leaves behind, and by which column it is the task's.
-const BELONGINGS: [(&str, &str); 5] = [
+const BELONGINGS: [(&str, &str); 6] = [
     ("task_events", "task_id"),
     ("task_inputs", "task_id"),
+    ("task_keys", "task_id"),
     ("task_results", "task_id"),
     ("task_dead_letters", "task_id"),
     ("tasks", "id"),

@@ -79,7 +79,7 @@ SELECT id, version FROM changed";
 fn statement(writes: &[Write], announce: &[bool]) -> String {
     let to = |status| writes.iter().any(|write| write.next.status == status);
     let parts = [
-        (RESULT, writes.iter().any(|write| write.result.is_some())),
+        (RESULT, writes.iter().any(|write| write.result().is_some())),
         (BURIED, to(Status::Failed)),
         (RAISED, to(Status::Pending)),
         (OUTBOX, announce.contains(&true)),
@@ -175,7 +175,7 @@ impl<'a> Input<'a> {
             stops: each().map(|w| w.next.stop_within.map(|stop| stop.as_secs_f64())).collect(),
             events: each().map(|w| w.steps.len() as i32 + 1).collect(),
             metadata: each().map(|w| w.metadata.as_ref()).collect(),
-            results: each().map(|w| w.result.as_ref()).collect(),
+            results: each().map(Write::result).collect(),
             announce: each()
                 .map(|w| w.announce && w.next.status == Status::Pending && w.next.wait.is_none())
                 .collect(),

@@ -10,7 +10,7 @@ use crate::support::{World, at_once, on_each_engine};
 
 on_each_engine!(
     a_completed_task_has_its_result,
-    a_later_result_takes_the_place_of_the_first,
+    only_a_completion_has_a_result,
     a_wrong_token_is_refused_and_leaves_no_trace,
     a_wrong_version_is_refused_and_leaves_no_trace,
     a_wrong_status_is_refused_and_leaves_no_trace,
@@ -64,11 +64,12 @@ async fn a_completed_task_has_its_result(world: World) {
     );
 }
 
-async fn a_later_result_takes_the_place_of_the_first(world: World) {
+async fn only_a_completion_has_a_result(world: World) {
     let running = world.running().await;
     let mut first = world.decide(running.id, &fail(None)).await;
     first.result = Some(json!({"half": true}));
     world.write_one(first).await;
+    assert!(world.result(running.id).await.unwrap().is_none());
     world.happen(running.id, &Happening::Retry).await;
     world.take(&["a"], 1).await;
     let mut second = world.decide(running.id, &Happening::Complete).await;
