@@ -25,7 +25,7 @@ pub enum Error {
     #[error("the migration {id} failed: {source}")]
     Migration { id: &'static str, source: Box<Error> },
 
-    #[error("{}: only {free_mb} MB are free where the file lies; writing goes on when there is room", path.display())]
+    #[error("{}: the disk is nearly full ({free_mb} MB free); writing goes on when there is room", path.display())]
     DiskFull { path: PathBuf, free_mb: u64 },
 
     #[error("could not {operation}: {source}")]

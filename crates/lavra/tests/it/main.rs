@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers as well")]
 
 mod commands;
+mod disk;
 mod processes;
 mod program;

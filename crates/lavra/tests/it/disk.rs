@@ -1,0 +1,78 @@
+//! The disk of a DuckDB file runs full under a server with tasks, and has room again.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::program::{Place, Running, until};
+
+/// A server whose directory is a small file system that only it sees.
+fn serve_on_a_small_disk(place: &Place) -> Running {
+    let script = "mount -t tmpfs -o size=256m tmpfs . && cd \"$PWD\" && exec \"$@\"";
+    let serve = place.command(&["serve", "--demo-types", "--listen", "127.0.0.1:0"]);
+    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    let mut command = Command::new("unshare");
+    command
+        .current_dir(place.directory.path())
+        .args(if is_root { &["--mount"][..] } else { &["--map-root-user", "--mount"] })
+        .args(["sh", "-c", script, "sh"])
+        .arg(serve.get_program())
+        .args(serve.get_args())
+        .stderr(std::fs::File::create(place.directory.path().join("server.log")).unwrap());
+    Running(command.spawn().unwrap())
+}
+
+#[test]
+fn a_full_disk_holds_tasks_up_and_loses_none() {
+    let place = Place::on_duckdb();
+    let server = serve_on_a_small_disk(&place);
+    let inside = format!("/proc/{}/root{}", server.0.id(), place.directory.path().display());
+    let inside = PathBuf::from(inside);
+    let url = until(Duration::from_secs(20), || {
+        let holder = std::fs::read(inside.join("lavra.duckdb.lock")).ok()?;
+        let holder: Value = serde_json::from_slice(&holder).ok()?;
+        holder["url"].as_str().map(str::to_owned)
+    });
+    let url = url.unwrap_or_else(|| panic!("no server: {}", place.logs()));
+    let lavra = |args: &[&str]| place.json(&[args, &["--server", &url]].concat());
+    let create = |payload: &str| {
+        let task = lavra(&["task", "create", "count", "--payload", payload]);
+        task["id"].as_str().unwrap().to_owned()
+    };
+    let is = |id: &str, status: &str| {
+        let seen = until(Duration::from_secs(40), || {
+            let task = lavra(&["task", "show", id]);
+            (task["status"] == status).then_some(())
+        });
+        assert!(seen.is_some(), "not {status}: {}\n{}", lavra(&["task", "show", id]), place.logs());
+    };
+
+    let running = create(r#"{"to": 20, "step_ms": 100}"#);
+    is(&running, "IN_PROGRESS");
+    let stat = rustix::fs::statvfs(&inside).unwrap();
+    let free = (stat.f_bavail * stat.f_frsize) as usize;
+    let filler = inside.join("filler");
+    std::fs::write(&filler, vec![7; free - (2 << 20)]).unwrap();
+
+    let order = ["task", "create", "count", "--server", &url];
+    let refused = place.run(&order);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("disk_full"), "{said}");
+    // The work is done by now; that it is has to wait.
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(lavra(&["task", "show", &running])["status"], "IN_PROGRESS");
+    assert!(
+        place.logs().contains("the disk is nearly full"),
+        "the log does not say so: {}",
+        place.logs()
+    );
+
+    std::fs::remove_file(&filler).unwrap();
+    is(&running, "COMPLETED");
+    let task = lavra(&["task", "show", &running]);
+    assert_eq!((&task["attempts"], &task["retry_count"]), (&1.into(), &0.into()), "{task}");
+    is(&create(r#"{"to": 2, "step_ms": 10}"#), "COMPLETED");
+}
