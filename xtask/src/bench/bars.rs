@@ -45,7 +45,7 @@ pub(crate) fn judge(figures: &Figures) -> String {
     ));
     let delivery = ratio(figures.deliver(), figures.publish());
     lines.push(line(
-        "delivery by RabbitMQ / its own confirmed publish",
+        "outbox to RabbitMQ / its own confirmed publish",
         delivery,
         Rule::AtLeast(0.6),
     ));

@@ -39,6 +39,7 @@ pub(crate) struct Figures {
     systems: BTreeMap<(System, Figure), Vec<f64>>,
     publish: Vec<f64>,
     deliver: Vec<f64>,
+    complete_with_broker: Vec<f64>,
 }
 
 impl Figures {
@@ -63,6 +64,7 @@ impl Figures {
 
     pub(crate) fn take_deliver(&mut self, printed: &Value) -> Result<()> {
         self.deliver.push(field(printed, "deliver_per_s")?);
+        self.complete_with_broker.push(field(printed, "complete_per_s")?);
         Ok(())
     }
 
@@ -118,7 +120,13 @@ impl Figures {
             rate(self.publish())
         );
         let _ =
-            write!(table, "{:<32}{:>10}/s", "Lavra, delivered by RabbitMQ", rate(self.deliver()));
+            writeln!(table, "{:<32}{:>10}/s", "Lavra, outbox to RabbitMQ", rate(self.deliver()));
+        let _ = write!(
+            table,
+            "{:<32}{:>10}/s",
+            "Lavra, completed with RabbitMQ",
+            rate(median(&self.complete_with_broker))
+        );
         table
     }
 }

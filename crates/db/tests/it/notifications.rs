@@ -79,3 +79,43 @@ async fn a_listener_that_is_dropped_leaves_no_connection_behind() {
     })
     .await;
 }
+
+async fn columns(pg: &Pg) -> usize {
+    let rows = pg.query_prepared("read", "SELECT * FROM shape", &[]).await.unwrap();
+    rows[0].len()
+}
+
+/// How many statements like this one its own connection has prepared: itself, or none.
+async fn prepared(pg: &Pg) -> i64 {
+    let sql = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%count(*)%'";
+    pg.query_prepared("look", sql, &[]).await.unwrap()[0].get(0)
+}
+
+#[tokio::test]
+async fn statements_are_prepared_once_connections_are_known_to_be_sessions() {
+    let server = Server::direct().await;
+    let pg = server.connect().await;
+    pg.query("make", "CREATE TABLE shape AS SELECT 1 AS a", &[]).await.unwrap();
+    assert_eq!(prepared(&pg).await, 0, "nothing is known yet");
+    let listener = pg.listen(CHANNEL);
+    live(&listener).await;
+    assert_eq!(prepared(&pg).await, 1);
+    assert_eq!(columns(&pg).await, 1);
+    // The table changes, or somebody cleans up the session: asked anew, without a word.
+    pg.query("change", "ALTER TABLE shape ADD COLUMN b INT", &[]).await.unwrap();
+    assert_eq!((columns(&pg).await, columns(&pg).await), (2, 2));
+    for _ in 0..4 {
+        pg.query("clean up", "DEALLOCATE ALL", &[]).await.unwrap();
+    }
+    assert_eq!((columns(&pg).await, columns(&pg).await), (2, 2));
+}
+
+#[tokio::test]
+async fn nothing_is_prepared_behind_a_pooler() {
+    let server = Server::pooled().await;
+    let pg = server.connect().await;
+    let listener = pg.listen(CHANNEL);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(!listener.is_live());
+    assert_eq!(prepared(&pg).await, 0);
+}
