@@ -135,7 +135,7 @@ ALTER TABLE kodus_workflow.tasks SET (
 ALTER TABLE kodus_workflow.task_events SET (
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2);
 ALTER TABLE kodus_workflow.task_outbox SET (
-    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+    fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 ALTER TABLE kodus_workflow.processes SET (
     fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
 

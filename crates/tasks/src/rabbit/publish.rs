@@ -20,7 +20,7 @@ use crate::model::OutboxId;
 use crate::service::Tasks;
 use crate::store::Announcement;
 
-const BATCH: usize = 500;
+const BATCH: usize = 1000;
 const UNDER_WAY: usize = 4;
 const LEASE: Duration = Duration::from_secs(30);
 const POSTPONE: Duration = Duration::from_secs(5);
