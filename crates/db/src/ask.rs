@@ -1,9 +1,12 @@
 //! Questions that a person asks in SQL: one SELECT, read-only, as columns and rows of JSON.
 
-use std::time::Duration;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
+use duckdb::Connection;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
+use tokio_postgres::error::SqlState;
 
 use crate::{Database, Duck, Error, Pg, Result};
 
@@ -21,13 +24,18 @@ pub struct Answer {
 impl Database {
     /// Runs one SELECT that can change nothing, and returns at most `limit` rows.
     pub async fn ask(&self, sql: &str, limit: usize) -> Result<Answer> {
+        self.ask_within(LIMIT, sql, limit).await
+    }
+
+    /// The same with another time limit than a minute.
+    pub async fn ask_within(&self, time: Duration, sql: &str, limit: usize) -> Result<Answer> {
         let sql = sql.trim().trim_end_matches(';').trim();
         if sql.is_empty() {
             return Err(Error::Config("the query is empty".into()));
         }
         let lines = match self {
-            Self::Postgres(pg) => ask_postgres(pg, sql, limit + 1).await?,
-            Self::Duck(duck) => ask_duck(duck, sql, limit + 1).await?,
+            Self::Postgres(pg) => ask_postgres(pg, time, sql, limit + 1).await?,
+            Self::Duck(duck) => ask_duck(duck, time, sql, limit + 1).await?,
         };
         let mut answer = Answer { truncated: lines.len() > limit, ..Answer::default() };
         for line in lines.iter().take(limit) {
@@ -42,12 +50,15 @@ impl Database {
 }
 
 /// A read-only transaction refuses every write; the extended protocol takes one statement only.
-async fn ask_postgres(pg: &Pg, sql: &str, limit: usize) -> Result<Vec<String>> {
+async fn ask_postgres(pg: &Pg, time: Duration, sql: &str, limit: usize) -> Result<Vec<String>> {
     let operation = "answer the query";
-    let failed = |source| Error::Postgres { operation, source };
+    let failed = |source: tokio_postgres::Error| match source.code() {
+        Some(&SqlState::QUERY_CANCELED) => too_long(time),
+        _ => Error::Postgres { operation, source },
+    };
     let mut client = pg.client().await?;
     let transaction = client.build_transaction().read_only(true).start().await.map_err(failed)?;
-    let limits = format!("SET LOCAL statement_timeout = {}", LIMIT.as_millis());
+    let limits = format!("SET LOCAL statement_timeout = {}", time.as_millis());
     transaction.batch_execute(&limits).await.map_err(failed)?;
     let wrapped =
         format!("SELECT row_to_json(answer)::text FROM ({sql}\n) AS answer LIMIT {limit}");
@@ -57,10 +68,13 @@ async fn ask_postgres(pg: &Pg, sql: &str, limit: usize) -> Result<Vec<String>> {
 }
 
 /// DuckDB itself says whether the text is SELECTs and nothing else.
-async fn ask_duck(duck: &Duck, sql: &str, limit: usize) -> Result<Vec<String>> {
+async fn ask_duck(duck: &Duck, time: Duration, sql: &str, limit: usize) -> Result<Vec<String>> {
+    let operation = "answer the query";
     let sql = sql.to_owned();
+    let begun = Instant::now();
     let found = duck
-        .read("answer the query", move |connection| {
+        .read(operation, move |connection| {
+            let _watched = Watch::start(connection, time);
             let parsed: String = connection.query_row(
                 "SELECT CAST(json_serialize_sql(CAST($1 AS VARCHAR)) AS VARCHAR)",
                 [&sql],
@@ -79,8 +93,39 @@ async fn ask_duck(duck: &Duck, sql: &str, limit: usize) -> Result<Vec<String>> {
                 statement.query_map([], |row| row.get(0))?.collect();
             lines.map(Ok)
         })
-        .await?;
-    found.map_err(Error::Config)
+        .await;
+    match found {
+        Ok(found) => found.map_err(Error::Config),
+        Err(Error::Duck { source, .. })
+            if begun.elapsed() >= time && source.to_string().contains("Interrupted") =>
+        {
+            Err(too_long(time))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn too_long(time: Duration) -> Error {
+    Error::Config(format!("the query ran for longer than {time:?} and was ended: ask for less"))
+}
+
+/// Interrupts what runs on a connection for longer than its time; there are few readers, and
+/// one that never comes back is missed.
+struct Watch {
+    _ends: mpsc::Sender<()>,
+}
+
+impl Watch {
+    fn start(connection: &Connection, time: Duration) -> Self {
+        let (ends, ended) = mpsc::channel();
+        let running = connection.interrupt_handle();
+        std::thread::spawn(move || {
+            if ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
+                running.interrupt();
+            }
+        });
+        Self { _ends: ends }
+    }
 }
 
 /// The fields of an object in the order in which they stand.

@@ -36,7 +36,11 @@ pub(crate) fn judge(figures: &Figures) -> String {
     }
     let creation = Figure::CreatePerSecond(CREATION);
     let ratio_of_creation = ratio(of(System::Lavra, creation), of(System::Awa, creation));
-    lines.push(line("batched creation (by 2) / awa's COPY (by 1)", ratio_of_creation, Rule::AtLeast(0.8)));
+    lines.push(line(
+        "batched creation (by 2) / awa's COPY (by 1)",
+        ratio_of_creation,
+        Rule::AtLeast(0.8),
+    ));
     let flatness = ratio(complete(System::Lavra, most), complete(System::Lavra, fewest));
     lines.push(line(
         &format!("completions at {most} / at {fewest}"),

@@ -1,5 +1,7 @@
 //! Questions in SQL: answered as columns and rows, and able to change nothing.
 
+use std::time::{Duration, Instant};
+
 use lavra_db::{Database, Secrets};
 use serde_json::json;
 
@@ -9,6 +11,7 @@ on_each_engine!(
     columns_and_rows_come_in_order,
     more_rows_than_asked_for_are_cut_and_said_so,
     what_is_not_one_select_is_refused,
+    what_takes_too_long_is_ended,
 );
 
 async fn columns_and_rows_come_in_order(place: Place) {
@@ -53,5 +56,21 @@ async fn what_is_not_one_select_is_refused(place: Place) {
         assert!(answer.is_err(), "{sql:?} was answered: {answer:?}");
     }
     assert!(is_there(&database).await, "the table is gone");
+    assert!(database.ask("SELECT 1 AS n", 1).await.is_ok(), "nothing works any more");
+}
+
+async fn what_takes_too_long_is_ended(place: Place) {
+    let database = place.ground().await;
+    let sql = "WITH RECURSIVE digit(n) AS (
+                   SELECT 0 UNION ALL SELECT n + 1 FROM digit WHERE n < 99)
+               SELECT count(*) AS n FROM digit a, digit b, digit c, digit d, digit e, digit f, digit g
+               WHERE a.n + b.n + c.n + d.n + e.n + f.n + g.n = -1";
+    let begun = Instant::now();
+    // More often than there are readers: none of them is lost.
+    for _ in 0..3 {
+        let error = database.ask_within(Duration::from_millis(300), sql, 1).await.unwrap_err();
+        assert!(error.to_string().contains("longer than 300ms"), "{error}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
     assert!(database.ask("SELECT 1 AS n", 1).await.is_ok(), "nothing works any more");
 }
