@@ -176,7 +176,6 @@ impl Tasks {
                     Created { id, new: true }
                 }
                 Made::Existing(existing) => Created { id: existing, new: false },
-                Made::KeyReused(key) => return Err(Error::KeyReused(key)),
             });
         }
         if !announcements.is_empty() {

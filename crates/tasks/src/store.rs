@@ -45,8 +45,6 @@ pub enum Made {
     New,
     /// The input hash or the key belongs to this task already.
     Existing(TaskId),
-    /// The key belongs to another request.
-    KeyReused(String),
 }
 
 #[derive(Clone, Debug)]
@@ -209,7 +207,8 @@ pub trait Store: Send + Sync + Debug {
     /// The store's clock, and ids by it.
     fn clock(&self) -> &Clock;
 
-    /// Makes tasks with their inputs, creation events and what goes along. In the order given.
+    /// Makes tasks with their inputs, creation events and what goes along. In the order given;
+    /// none if a key belongs to another request.
     async fn create(&self, rows: Vec<NewRow>, along: Along) -> Result<Vec<Made>>;
 
     /// Takes the best waiting tasks: priority from high to low, then the oldest.

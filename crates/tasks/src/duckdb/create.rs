@@ -35,7 +35,10 @@ impl DuckDb {
         let existing = Existing::new(self);
         let job = move |tx: &Connection| {
             let known = existing.keys(tx, &input)?;
-            let fates = fates(&input, &known);
+            let fates = match fates(&input, &known) {
+                Ok(fates) => fates,
+                Err(refused) => return Ok(Err(refused)),
+            };
             let rows = || input.iter().zip(&fates);
             let open: Vec<&NewRow> =
                 rows().filter(|(_, fate)| **fate == Fate::Open).map(|(row, _)| row).collect();
@@ -50,9 +53,9 @@ impl DuckDb {
                 .collect();
             let made = settle(&input, &fates, &new, &existing.by_hash(tx, &lost)?);
             existing.keep(tx, &keys_to_keep(&input, &fates, &made, &known), creation.now)?;
-            Ok(made)
+            Ok(Ok(made))
         };
-        Ok(self.duck.write("create tasks", job).await?)
+        self.duck.write("create tasks", job).await?
     }
 }
 

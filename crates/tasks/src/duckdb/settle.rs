@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::existing::{Kept, KnownKey};
+use crate::error::Error;
 use crate::model::TaskId;
 use crate::store::{Made, NewRow};
 
@@ -15,16 +16,19 @@ pub(super) enum Fate {
     Like(usize),
     /// Its key belongs to this task, which is not there: the task of its hash, if there is one.
     Gone(TaskId),
-    Known(Made),
+    Known(TaskId),
 }
 
 /// What the keys of the rows say, and which rows are the same as earlier ones.
-pub(super) fn fates(input: &[NewRow], known: &HashMap<String, KnownKey>) -> Vec<Fate> {
+pub(super) fn fates(
+    input: &[NewRow],
+    known: &HashMap<String, KnownKey>,
+) -> Result<Vec<Fate>, Error> {
     let mut keys: HashMap<&str, usize> = HashMap::new();
     let mut hashes: HashMap<(&str, &str), usize> = HashMap::new();
     let mut fates = Vec::with_capacity(input.len());
     for (place, row) in input.iter().enumerate() {
-        let mut fate = by_key(row, known, &keys, input).unwrap_or(Fate::Open);
+        let mut fate = by_key(row, known, &keys, input)?.unwrap_or(Fate::Open);
         if let (Fate::Open, Some(hash)) = (&fate, &row.input_hash) {
             let first = *hashes.entry((&row.kind, hash)).or_insert(place);
             if first != place {
@@ -36,7 +40,7 @@ pub(super) fn fates(input: &[NewRow], known: &HashMap<String, KnownKey>) -> Vec<
         }
         fates.push(fate);
     }
-    fates
+    Ok(fates)
 }
 
 fn by_key(
@@ -44,11 +48,11 @@ fn by_key(
     known: &HashMap<String, KnownKey>,
     earlier: &HashMap<&str, usize>,
     input: &[NewRow],
-) -> Option<Fate> {
-    let key = row.key.as_ref()?;
+) -> Result<Option<Fate>, Error> {
+    let Some(key) = &row.key else { return Ok(None) };
     let (fingerprint, fate) = if let Some(known) = known.get(&key.key) {
         let fate = if known.is_there {
-            Fate::Known(Made::Existing(known.task))
+            Fate::Known(known.task)
         } else if known.task == row.id {
             Fate::Open
         } else {
@@ -56,14 +60,16 @@ fn by_key(
         };
         (&known.fingerprint, fate)
     } else {
-        let first = *earlier.get(key.key.as_str())?;
-        (&input[first].key.as_ref()?.fingerprint, Fate::Like(first))
+        let first = earlier.get(key.key.as_str()).copied();
+        match first.and_then(|first| Some((first, input[first].key.as_ref()?))) {
+            Some((first, same)) => (&same.fingerprint, Fate::Like(first)),
+            None => return Ok(None),
+        }
     };
-    if *fingerprint == key.fingerprint {
-        Some(fate)
-    } else {
-        Some(Fate::Known(Made::KeyReused(key.key.clone())))
+    if *fingerprint != key.fingerprint {
+        return Err(Error::KeyReused(key.key.clone()));
     }
+    Ok(Some(fate))
 }
 
 /// `new` are the tasks that were made; `found` has, by the row's id, the task of its hash.
@@ -82,9 +88,9 @@ pub(super) fn settle(
             Fate::Gone(task) => by_hash(*task),
             Fate::Like(first) => match &all[*first] {
                 Made::New => Made::Existing(input[*first].id),
-                other => other.clone(),
+                Made::Existing(task) => Made::Existing(*task),
             },
-            Fate::Known(made) => made.clone(),
+            Fate::Known(task) => Made::Existing(*task),
         });
     }
     all
@@ -104,7 +110,6 @@ pub(super) fn keys_to_keep<'a>(
         let task = match made {
             Made::New => row.id,
             Made::Existing(task) => *task,
-            Made::KeyReused(_) => continue,
         };
         let is_known = known.contains_key(&key.key) && !matches!(fate, Fate::Gone(_));
         if !is_known && seen.insert(&key.key) {

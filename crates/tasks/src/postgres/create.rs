@@ -125,8 +125,15 @@ WITH found AS MATERIALIZED (
 )
 SELECT id, is_same, of_key, is_there, of_hash FROM found";
 
+const REUSED: &str = "
+SELECT k.key FROM unnest($1::text[], $2::bpchar[]) AS i(key, fingerprint)
+JOIN kodus_workflow.task_keys k ON k.key = i.key AND k.fingerprint <> i.fingerprint LIMIT 1";
+
 impl Postgres {
     pub(super) async fn insert(&self, input: Vec<NewRow>, along: Along) -> Result<Vec<Made>> {
+        if input.len() > 1 {
+            self.refuse_reused_keys(&input).await?;
+        }
         let mut made: HashMap<TaskId, Made> = HashMap::with_capacity(input.len());
         let mut open: Vec<&NewRow> = input.iter().collect();
         for _ in 0..TRIES {
@@ -141,6 +148,28 @@ impl Postgres {
             open.retain(|row| !made.contains_key(&row.id));
         }
         Err(Error::Invalid("the task could not be made: its key comes and goes".into()))
+    }
+
+    /// Before any is made: the others of a refused call must not be. A single one needs no such
+    /// look; its statement makes nothing then.
+    async fn refuse_reused_keys(&self, input: &[NewRow]) -> Result<()> {
+        let mut prints: HashMap<&str, &str> = HashMap::new();
+        for key in input.iter().filter_map(|row| row.key.as_ref()) {
+            if *prints.entry(&key.key).or_insert(&key.fingerprint) != key.fingerprint {
+                return Err(Error::KeyReused(key.key.clone()));
+            }
+        }
+        if prints.is_empty() {
+            return Ok(());
+        }
+        let operation = "look for keys that were used before";
+        let (keys, prints): (Vec<&str>, Vec<&str>) = prints.into_iter().unzip();
+        let params = [(&keys as _, Type::TEXT_ARRAY), (&prints as _, Type::BPCHAR_ARRAY)];
+        let answer = self.query(input.len(), operation, REUSED, &params).await?;
+        match rows(operation, &answer, |row| row.try_get(0))?.pop() {
+            Some(key) => Err(Error::KeyReused(key)),
+            None => Ok(()),
+        }
     }
 
     async fn insert_once(&self, input: &[&NewRow], along: Along) -> Result<Vec<TaskId>> {
@@ -212,8 +241,13 @@ impl Postgres {
             Ok((TaskId(row.try_get(0)?), found))
         })?;
         let found: HashMap<TaskId, Found> = found.into_iter().collect();
-        let made = input.iter().filter_map(|row| Some((row.id, made(row, &found)?)));
-        Ok(made.collect())
+        let mut all = HashMap::with_capacity(input.len());
+        for row in input {
+            if let Some(made) = made(row, &found)? {
+                all.insert(row.id, made);
+            }
+        }
+        Ok(all)
     }
 }
 
@@ -227,16 +261,16 @@ struct Found {
 }
 
 /// `None` where nothing stands in its way any more.
-fn made(row: &NewRow, all: &HashMap<TaskId, Found>) -> Option<Made> {
-    let found = all.get(&row.id)?;
+fn made(row: &NewRow, all: &HashMap<TaskId, Found>) -> Result<Option<Made>> {
+    let Some(found) = all.get(&row.id) else { return Ok(None) };
     if let (Some(false), Some(key)) = (found.is_same, &row.key) {
-        return Some(Made::KeyReused(key.key.clone()));
+        return Err(Error::KeyReused(key.key.clone()));
     }
     let by_key = found.of_key.filter(|_| found.is_there);
-    by_key
+    let task = by_key
         .or(found.of_hash)
         // The key is that of another row of this call, which met the task of its hash.
         .or_else(|| all.get(&found.of_key?).and_then(|first| first.of_hash))
-        .or_else(|| found.of_key.filter(|task| *task != row.id))
-        .map(Made::Existing)
+        .or_else(|| found.of_key.filter(|task| *task != row.id));
+    Ok(task.map(Made::Existing))
 }
