@@ -60,10 +60,12 @@ impl Inbox {
                 };
                 // They belong to a connection that is gone; the broker delivers them again.
                 shared.waiting().clear();
-                let _already_gone = connection.close(200, "going".into()).await;
-                match outcome {
-                    Ok(()) => return,
-                    Err(error) => dialer.broke(&error.to_string()),
+                if let Err(error) = &outcome {
+                    dialer.broke(&error.to_string());
+                }
+                session::close(connection).await;
+                if outcome.is_ok() {
+                    return;
                 }
             }
         });

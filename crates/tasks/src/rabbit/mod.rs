@@ -119,10 +119,12 @@ impl Broker {
         let mut dialer = session::Dialer::new(self, &stop);
         while let Some(connection) = dialer.connect().await {
             let outcome = publish::work(self, &tasks, &connection, &mut arrivals, &stop).await;
-            let _already_gone = connection.close(200, "going".into()).await;
-            match outcome {
-                Ok(()) => return,
-                Err(error) => dialer.broke(&error.to_string()),
+            if let Err(error) = &outcome {
+                dialer.broke(&error.to_string());
+            }
+            session::close(connection).await;
+            if outcome.is_ok() {
+                return;
             }
         }
     }

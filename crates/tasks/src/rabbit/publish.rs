@@ -22,6 +22,8 @@ use crate::store::Announcement;
 
 const BATCH: usize = 1000;
 const UNDER_WAY: usize = 4;
+/// How long sending a batch, or its confirms, may take.
+const LIMIT: Duration = Duration::from_secs(20);
 const LEASE: Duration = Duration::from_secs(30);
 const POSTPONE: Duration = Duration::from_secs(5);
 const PERSISTENT: u8 = 2;
@@ -90,14 +92,21 @@ type Refused = bool;
 
 impl Publisher<'_> {
     async fn publish(&mut self, batch: &[Announcement]) -> Result<(), lapin::Error> {
+        let sent = in_time(self.send_all(batch)).await?;
+        self.under_way.spawn(settle(self.tasks.clone(), sent));
+        Ok(())
+    }
+
+    async fn send_all(
+        &mut self,
+        batch: &[Announcement],
+    ) -> Result<Vec<(OutboxId, PublisherConfirm)>, lapin::Error> {
         let mut sent = Vec::with_capacity(batch.len());
         for announcement in batch {
             self.ensure_queue(&announcement.kind).await?;
-            let confirm = self.send(announcement).await?;
-            sent.push((announcement.id, confirm));
+            sent.push((announcement.id, self.send(announcement).await?));
         }
-        self.under_way.spawn(settle(self.tasks.clone(), sent));
-        Ok(())
+        Ok(sent)
     }
 
     fn settled(
@@ -178,20 +187,25 @@ impl Publisher<'_> {
     }
 }
 
+/// A connection that is cut in the wrong moment may never say so.
+async fn in_time<T>(
+    work: impl Future<Output = Result<T, lapin::Error>>,
+) -> Result<T, lapin::Error> {
+    match tokio::time::timeout(LIMIT, work).await {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            tracing::warn!(limit = ?LIMIT, "RabbitMQ does not answer; connecting anew");
+            Err(lapin::ErrorKind::MissingHeartbeatError.into())
+        }
+    }
+}
+
 /// Waits for the confirms of a batch and removes what was delivered from the outbox.
 async fn settle(
     tasks: Tasks,
     sent: Vec<(OutboxId, PublisherConfirm)>,
 ) -> Result<Refused, lapin::Error> {
-    let (mut delivered, mut refused) = (Vec::with_capacity(sent.len()), Vec::new());
-    for (id, confirm) in sent {
-        match confirm.await? {
-            Confirmation::Ack(None) => delivered.push(id),
-            Confirmation::Ack(Some(_)) | Confirmation::Nack(_) | Confirmation::NotRequested => {
-                refused.push(id);
-            }
-        }
-    }
+    let (delivered, refused) = in_time(confirmed(sent)).await?;
     metrics::counter!("lavra_outbox_published_total").increment(delivered.len() as u64);
     if !delivered.is_empty()
         && let Err(error) = tasks.store().announced(delivered).await
@@ -205,4 +219,20 @@ async fn settle(
     tracing::warn!(count = refused.len(), "RabbitMQ did not take messages; later again");
     let _sweep_finds_them = tasks.store().postpone(refused, POSTPONE).await;
     Ok(true)
+}
+
+/// Which messages the broker took, and which it did not.
+async fn confirmed(
+    sent: Vec<(OutboxId, PublisherConfirm)>,
+) -> Result<(Vec<OutboxId>, Vec<OutboxId>), lapin::Error> {
+    let (mut delivered, mut refused) = (Vec::with_capacity(sent.len()), Vec::new());
+    for (id, confirm) in sent {
+        match confirm.await? {
+            Confirmation::Ack(None) => delivered.push(id),
+            Confirmation::Ack(Some(_)) | Confirmation::Nack(_) | Confirmation::NotRequested => {
+                refused.push(id);
+            }
+        }
+    }
+    Ok((delivered, refused))
 }

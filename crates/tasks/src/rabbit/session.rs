@@ -10,6 +10,13 @@ use super::Broker;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Says goodbye, to a connection that may be gone already.
+pub(super) async fn close(connection: Connection) {
+    let closing = connection.close(200, "going".into());
+    let _already_gone = tokio::time::timeout(CLOSE_LIMIT, closing).await;
+}
 
 pub(super) struct Dialer<'a> {
     broker: &'a Broker,
