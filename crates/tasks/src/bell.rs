@@ -1,7 +1,7 @@
 //! Wake-ups: an in-process bell, and a PostgreSQL notification for other processes.
 //!
 //! A notification is a hint and may be lost. It goes out with the commit of a creation when none
-//! has for a moment; else after it, at most every few milliseconds, because each takes a lock
+//! has for a moment; else after it, at most every millisecond, because each takes a lock
 //! that all commits of the server share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +15,7 @@ use tokio::sync::{Notify, watch};
 const CHANNEL: &str = "kodus_workflow_tasks";
 pub(crate) const WORK: &str = "work";
 const CANCEL: &str = "cancel";
-const AT_MOST_EVERY: Duration = Duration::from_millis(2);
-const WITH_A_COMMIT_EVERY: Duration = Duration::from_millis(2);
+const AT_MOST_EVERY: Duration = Duration::from_millis(1);
 
 /// The channel of a database's notifications.
 pub(crate) fn channel(pg: &Pg) -> String {
@@ -68,7 +67,7 @@ impl Bell {
     pub(crate) fn rings_with_commit(&self) -> bool {
         let Some(outside) = &self.outside else { return false };
         let mut rang = outside.rang.lock().unwrap_or_else(PoisonError::into_inner);
-        let may = rang.is_none_or(|rang| rang.elapsed() >= WITH_A_COMMIT_EVERY);
+        let may = rang.is_none_or(|rang| rang.elapsed() >= AT_MOST_EVERY);
         if may {
             *rang = Some(Instant::now());
         }

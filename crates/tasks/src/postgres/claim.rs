@@ -13,36 +13,40 @@ use crate::error::Result;
 use crate::model::{Claimed, TaskId};
 use crate::store::Claim;
 
+/// `{kinds}` and `{limit}` are numbers in the text: of parameters the planner would guess that they
+/// are large, and plan a prepared statement anew each time.
 const CLAIM: &str = r#"
-WITH ready AS (
+WITH kind AS (
+    SELECT name FROM unnest($1::text[]) AS k(name) LIMIT {kinds}
+), ready AS (
     SELECT t.*
-    FROM unnest($1::text[]) AS kind(name)
+    FROM kind
     CROSS JOIN LATERAL (
         SELECT ctid AS row, id, priority FROM kodus_workflow.tasks
         WHERE type = kind.name AND status = 'PENDING' AND run_at IS NULL
-        ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED
+        ORDER BY priority DESC, id LIMIT {limit} FOR UPDATE SKIP LOCKED
     ) t
 ), due AS (
     SELECT t.*
-    FROM unnest($1::text[]) AS kind(name)
+    FROM kind
     CROSS JOIN LATERAL (
         SELECT ctid AS row, id, priority FROM kodus_workflow.tasks
         WHERE status = 'PENDING' AND run_at <= now() AND id = ANY (ARRAY(
             SELECT id FROM kodus_workflow.tasks
             WHERE type = kind.name AND status = 'PENDING' AND run_at <= now()
-            ORDER BY run_at LIMIT $2 + 1000))
-        ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED
+            ORDER BY run_at LIMIT {limit} + 1000))
+        ORDER BY priority DESC, id LIMIT {limit} FOR UPDATE SKIP LOCKED
     ) t
 ), pick AS MATERIALIZED (
     SELECT row, row_number() OVER (ORDER BY priority DESC, id) AS place
     FROM (SELECT * FROM ready UNION ALL SELECT * FROM due) waiting
-    ORDER BY priority DESC, id LIMIT $2
+    ORDER BY priority DESC, id LIMIT {limit}
 ), token AS MATERIALIZED (
     SELECT nextval('kodus_workflow.task_tokens') AS value WHERE EXISTS (SELECT 1 FROM pick)
 ), taken AS (
     UPDATE kodus_workflow.tasks t SET
         status = 'IN_PROGRESS', state = 'Started', progress = 0, run_at = NULL,
-        attempts = t.attempts + 1, version = t.version + 1, process = $3,
+        attempts = t.attempts + 1, version = t.version + 1, process = $2,
         token = (SELECT value FROM token),
         updated_at = GREATEST(now(), t.updated_at + interval '1 microsecond')
     FROM pick WHERE t.ctid = pick.row
@@ -51,10 +55,10 @@ WITH ready AS (
 ), event AS (
     INSERT INTO kodus_workflow.task_events
         (id, task_id, status, state, detail, actor, created_at, version)
-    SELECT e.id, taken.id, 'IN_PROGRESS', 'Started',
-           ('{"action":"start","process":"' || $3 || '","attempt":' || taken.attempts || '}')::jsonb,
+    SELECT ($3::uuid[])[taken.place::int4], taken.id, 'IN_PROGRESS', 'Started',
+           ('{"action":"start","process":"' || $2 || '","attempt":' || taken.attempts || '}')::jsonb,
            'WORKER', taken.updated_at, taken.version
-    FROM taken JOIN unnest($4::uuid[]) WITH ORDINALITY AS e(id, place) USING (place)
+    FROM taken
 )
 SELECT taken.id, taken.type, coalesce(input.payload::text, 'null'), taken.metadata, taken.priority,
        taken.attempts, taken.retry_count, taken.max_retries, taken.token, taken.version,
@@ -66,14 +70,15 @@ impl Postgres {
     pub(super) async fn take(&self, claim: Claim) -> Result<Vec<Claimed>> {
         let operation = "claim tasks";
         let events: Vec<Uuid> = (0..claim.limit).map(|_| self.pg.clock().new_id()).collect();
-        let limit = claim.limit as i64;
+        let sql = CLAIM
+            .replace("{kinds}", &claim.kinds.len().to_string())
+            .replace("{limit}", &claim.limit.to_string());
         let params = [
             (&claim.kinds as _, Type::TEXT_ARRAY),
-            (&limit as _, Type::INT8),
             (&claim.process.0 as _, Type::UUID),
             (&events as _, Type::UUID_ARRAY),
         ];
-        let answer = self.query(claim.limit, operation, CLAIM, &params).await?;
+        let answer = self.query(claim.limit, operation, &sql, &params).await?;
         rows(operation, &answer, |row| {
             let payload: String = row.try_get(2)?;
             Ok(Claimed {

@@ -10,6 +10,8 @@ use crate::error::Result;
 use crate::model::Status;
 use crate::store::{Write, Written};
 
+/// `{rows}` is a number in the text, no smaller than the set: without it the planner would guess,
+/// and plan a prepared statement anew each time.
 const CHANGE: &str = "
 WITH input AS (
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::int8[], $4::int4[], $5::text[], $6::text[],
@@ -17,6 +19,7 @@ WITH input AS (
                          $12::int4[], $13::jsonb[], $14::jsonb[], $15::bool[], $16::uuid[])
         AS i(id, old_status, token, version, status, state, progress, error, retry_count, wait,
              stop_within, events, metadata, result, announce, row_id)
+    LIMIT {rows}
 ), changed AS (
     UPDATE kodus_workflow.tasks t SET
         status = i.status,
@@ -85,7 +88,8 @@ fn statement(writes: &[Write], announce: &[bool]) -> String {
         (OUTBOX, announce.contains(&true)),
     ];
     let needed = parts.into_iter().filter_map(|(part, is_needed)| is_needed.then_some(part));
-    [CHANGE].into_iter().chain(needed).chain([ANSWER]).collect()
+    let change = CHANGE.replace("{rows}", &writes.len().next_power_of_two().to_string());
+    [change.as_str()].into_iter().chain(needed).chain([ANSWER]).collect()
 }
 
 impl Postgres {
@@ -124,7 +128,7 @@ impl Postgres {
             (&events.back as _, Type::INT4_ARRAY),
         ];
         let sql = statement(&writes, &input.announce);
-        let answer = self.pg.query(operation, &sql, &params).await?;
+        let answer = self.query(writes.len(), operation, &sql, &params).await?;
         let applied = rows(operation, &answer, |row| {
             let id: Uuid = row.try_get(0)?;
             let version: i32 = row.try_get(1)?;

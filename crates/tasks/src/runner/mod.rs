@@ -66,7 +66,7 @@ impl Default for Config {
             poll: Duration::from_secs(1),
             poll_blind: Duration::from_millis(40),
             grace: Duration::from_secs(10),
-            batch: 1000,
+            batch: 1024,
         }
     }
 }

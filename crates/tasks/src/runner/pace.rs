@@ -39,7 +39,7 @@ impl Pace {
             let free = allowed.saturating_sub(self.running.load(Ordering::Acquire));
             // A small claim costs as much as a large one: wait for a good part of the room.
             if free > 0 && free * 4 >= allowed.min(self.batch) {
-                return free.min(self.batch);
+                return power_of_two_within(free.min(self.batch));
             }
             changed.await;
         }
@@ -59,6 +59,11 @@ impl Pace {
         let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
         lately.count(Instant::now(), more)
     }
+}
+
+/// Few different sizes: each is a statement of its own, which a database plans once.
+fn power_of_two_within(room: usize) -> usize {
+    1 << room.max(1).ilog2()
 }
 
 /// What was finished in the last moments, as a ring of slices of time.
