@@ -8,6 +8,7 @@
 //! still be under way, and the server is asked to stop.
 
 mod connect;
+mod copy;
 mod listen;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::{Clock, Error, Result, Schema};
 
+pub use copy::CopyIn;
 pub use listen::Listener;
 
 /// A parameter with its type, as `query_typed` wants them.
@@ -167,13 +169,18 @@ impl Call<'_> {
         } else {
             client.query_typed(sql, params).await
         };
-        if let (Some(client), Err(error)) = (self.client.take(), &answer)
-            && (is_lost(error) || prepare && is_outdated(error))
+        self.settle(answer.as_ref().err(), prepare);
+        answer
+    }
+
+    /// The answer is there: the connection goes back to the pool, or out of it.
+    fn settle(&mut self, error: Option<&tokio_postgres::Error>, prepared: bool) {
+        if let (Some(client), Some(error)) = (self.client.take(), error)
+            && (is_lost(error) || prepared && is_outdated(error))
         {
             // It may look alive for a moment yet: not for the next one.
             drop(Object::take(client));
         }
-        answer
     }
 }
 

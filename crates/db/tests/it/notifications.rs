@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lavra_db::tokio_postgres::types::Type;
-use lavra_db::{Listener, Pg};
+use lavra_db::tokio_postgres::types::{ToSql, Type};
+use lavra_db::{CopyIn, Listener, Param, Pg};
 
 use crate::support::place::Server;
 use crate::support::until;
@@ -118,4 +118,35 @@ async fn nothing_is_prepared_behind_a_pooler() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert!(!listener.is_live());
     assert_eq!(prepared(&pg).await, 0);
+    assert!(!copied(&pg, &[1]).await.unwrap());
+}
+
+/// Copies into two tables, of which the second takes each number once.
+async fn copied(pg: &Pg, numbers: &[i32]) -> lavra_db::Result<bool> {
+    let part = |into| CopyIn {
+        into,
+        types: &[Type::INT4],
+        rows: numbers.iter().map(|n| -> Vec<&(dyn ToSql + Sync)> { vec![n] }).collect(),
+    };
+    let then: [(&str, &[Param<'_>]); 1] = [("INSERT INTO many VALUES (-1)", &[])];
+    pg.copy("copy", &[part("many (a)"), part("once (a)")], &then).await
+}
+
+#[tokio::test]
+async fn rows_are_copied_into_all_tables_or_none() {
+    let server = Server::direct().await;
+    let pg = server.connect().await;
+    pg.query("make", "CREATE TABLE many (a INT)", &[]).await.unwrap();
+    pg.query("make", "CREATE TABLE once (a INT PRIMARY KEY)", &[]).await.unwrap();
+    assert!(!copied(&pg, &[1]).await.unwrap(), "nothing is known yet");
+    let listener = pg.listen(CHANNEL);
+    live(&listener).await;
+    assert!(copied(&pg, &[1, 2]).await.unwrap());
+    copied(&pg, &[3, 2]).await.unwrap_err();
+    assert!(copied(&pg, &[3]).await.unwrap(), "the connection can be used again");
+    let sql = "SELECT (SELECT array_agg(a ORDER BY a) FROM many),
+                      (SELECT array_agg(a ORDER BY a) FROM once)";
+    let rows = pg.query("read", sql, &[]).await.unwrap();
+    let (many, once): (Vec<i32>, Vec<i32>) = (rows[0].get(0), rows[0].get(1));
+    assert_eq!((many, once), (vec![-1, -1, 1, 2, 3], vec![1, 2, 3]));
 }

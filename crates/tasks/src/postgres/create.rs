@@ -134,6 +134,9 @@ impl Postgres {
         if input.len() > 1 {
             self.refuse_reused_keys(&input).await?;
         }
+        if self.insert_by_copy(&input, along).await? {
+            return Ok(vec![Made::New; input.len()]);
+        }
         let mut made: HashMap<TaskId, Made> = HashMap::with_capacity(input.len());
         let mut open: Vec<&NewRow> = input.iter().collect();
         for _ in 0..TRIES {

@@ -1,6 +1,7 @@
 //! The store on PostgreSQL. Each verb is one statement, so one round trip and one transaction,
 //! and works through a pooler. Sets travel as arrays (`unnest`).
 
+mod bulk;
 mod claim;
 mod create;
 mod history;
@@ -51,7 +52,7 @@ impl Postgres {
 }
 
 /// What counts as a small set, whose statement is worth preparing.
-const SMALL: usize = 64;
+const SMALL: usize = 128;
 
 /// Reads every row with `read`, naming the operation in an error.
 fn rows<T>(

@@ -18,6 +18,7 @@ on_each_engine!(
     tasks_without_a_hash_are_never_the_same,
     nothing_to_make_is_no_error,
     many_tasks_are_made_in_one_call,
+    of_many_tasks_none_is_made_when_one_cannot_be,
 );
 
 async fn a_new_task_has_its_row_input_and_event(world: World) {
@@ -125,11 +126,47 @@ async fn nothing_to_make_is_no_error(world: World) {
 }
 
 async fn many_tasks_are_made_in_one_call(world: World) {
-    let ids = world.make_many("a", MANY).await;
+    let row = |n: usize| NewRow {
+        priority: (n % 10) as i16,
+        metadata: json!({"tenant": format!("t{n}")}).to_string(),
+        payload: json!({"page": n, "name": "São João \\ \t \"x\""}).to_string(),
+        max_retries: 5,
+        detail: json!({"action": "create", "n": n}).to_string(),
+        ..world.row("a")
+    };
+    let rows: Vec<NewRow> = (0..MANY).map(row).collect();
+    let made = world.create(rows.clone(), ANNOUNCED).await.unwrap();
+    assert_eq!(made, vec![Made::New; MANY]);
     let many = MANY as i64;
-    for table in ["tasks", "task_inputs", "task_events"] {
+    for table in ["tasks", "task_inputs", "task_events", "task_outbox"] {
         let rows = world.count(&format!("SELECT count(*) FROM kodus_workflow.{table}")).await;
         assert_eq!(rows, many, "{table}");
     }
-    assert_eq!(world.take(&["a"], 1).await[0].id, ids[0]);
+    assert_eq!(world.take_announcements(Duration::from_secs(60), 10).await.unwrap(), []);
+    for (n, row) in rows.iter().enumerate().step_by(MANY / 7) {
+        let task = world.read(row.id).await;
+        assert_eq!((task.kind.as_str(), task.status), ("a", Status::Pending));
+        assert_eq!((task.state.as_str(), task.version), ("Queued", 0));
+        assert_eq!((task.priority, task.max_retries), ((n % 10) as i16, 5));
+        assert_eq!(task.metadata, json!({"tenant": format!("t{n}")}));
+        let input = json!({"page": n, "name": "São João \\ \t \"x\""});
+        assert_eq!(world.input(row.id).await.unwrap(), Some(input));
+        let events = world.history(row.id).await;
+        let [event] = events.as_slice() else { panic!("not one event: {events:?}") };
+        assert_eq!((event.id, event.version, event.actor), (row.event, 0, Actor::Api));
+        assert_eq!(event.detail, Some(json!({"action": "create", "n": n})));
+        assert_eq!(event.created_at, task.created_at);
+    }
+    assert_eq!(world.take(&["a"], 1).await[0].id, rows[9].id, "the first of the highest priority");
+}
+
+async fn of_many_tasks_none_is_made_when_one_cannot_be(world: World) {
+    let mut rows: Vec<NewRow> = (0..MANY).map(|_| world.row("a")).collect();
+    rows[MANY - 1].metadata = "{".into();
+    assert!(world.create(rows, ANNOUNCED).await.is_err());
+    for table in ["tasks", "task_inputs", "task_events", "task_outbox"] {
+        let rows = world.count(&format!("SELECT count(*) FROM kodus_workflow.{table}")).await;
+        assert_eq!(rows, 0, "{table}");
+    }
+    assert_eq!(world.make_many("a", MANY).await.len(), MANY, "the store goes on");
 }

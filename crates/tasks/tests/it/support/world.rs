@@ -46,8 +46,17 @@ impl World {
         Self::migrated(Place::File(tempfile::tempdir().unwrap()), Schema::default()).await
     }
 
+    /// As a process has it that listens: it knows its connections to be sessions, and prepares
+    /// statements and copies on them. Behind PgBouncer it does neither.
     pub(crate) async fn on_postgres() -> Self {
-        Self::open(Place::Server(Server::create(POSTGRES, true).await), Schema::default()).await
+        let place = Place::Server(Server::create(POSTGRES, true).await);
+        let world = Self::open(place, Schema::default()).await;
+        let Database::Postgres(pg) = &world.database else { unreachable!("it is a server") };
+        let listener = pg.listen("test");
+        while !listener.is_live() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        world
     }
 
     pub(crate) async fn behind_pgbouncer() -> Self {
