@@ -202,21 +202,50 @@ pub struct Waiting {
     pub oldest: Option<Timestamp>,
 }
 
-#[async_trait]
-pub trait Store: Send + Sync + Debug {
+/// The store, in the parts that each engine has a file for.
+pub trait Store:
+    Creates
+    + Claims
+    + Writes
+    + Reads
+    + Processes
+    + Outbox
+    + Schedules
+    + DeadLetters
+    + History
+    + Send
+    + Sync
+    + Debug
+{
     /// The store's clock, and ids by it.
     fn clock(&self) -> &Clock;
+}
 
+/// Creation.
+#[async_trait]
+pub trait Creates {
     /// Makes tasks with their inputs, creation events and what goes along. In the order given;
     /// none if a key belongs to another request.
     async fn create(&self, rows: Vec<NewRow>, along: Along) -> Result<Vec<Made>>;
+}
 
+/// The claim is the delivery.
+#[async_trait]
+pub trait Claims {
     /// Takes the best waiting tasks: priority from high to low, then the oldest.
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>>;
+}
 
+/// Changes of tasks that are there.
+#[async_trait]
+pub trait Writes {
     /// Applies guarded changes, in the order given. No task may stand twice in one call.
     async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>>;
+}
 
+/// Tasks, and what happened to them.
+#[async_trait]
+pub trait Reads {
     async fn task(&self, id: TaskId) -> Result<Option<Task>>;
     async fn input(&self, id: TaskId) -> Result<Option<Value>>;
     async fn result(&self, id: TaskId) -> Result<Option<TaskResult>>;
@@ -232,7 +261,11 @@ pub trait Store: Send + Sync + Debug {
     /// The end of that stream now.
     async fn stream_end(&self) -> Result<Cursor>;
     async fn waiting(&self) -> Result<Vec<Waiting>>;
+}
 
+/// Who works, on what, and on which types.
+#[async_trait]
+pub trait Processes {
     /// Renews the process's row, and says which of the held tasks are no longer its own.
     async fn beat(&self, process: Process, held: Vec<(TaskId, Token)>) -> Result<Vec<Lost>>;
     /// The process ends in order and holds nothing any more.
@@ -253,7 +286,11 @@ pub trait Store: Send + Sync + Debug {
     /// Makes types known to all.
     async fn declare(&self, kinds: Vec<String>) -> Result<()>;
     async fn declared(&self) -> Result<Vec<String>>;
+}
 
+/// What the broker has still to be told.
+#[async_trait]
+pub trait Outbox {
     /// Outbox rows that nobody is publishing, now leased to the caller.
     async fn take_announcements(&self, lease: Duration, limit: usize) -> Result<Vec<Announcement>>;
     /// The broker has confirmed them.
@@ -265,7 +302,11 @@ pub trait Store: Send + Sync + Debug {
     async fn announce_again(&self, kind: String, age: Duration, limit: usize) -> Result<usize>;
     /// How many rows the outbox has.
     async fn outbox_depth(&self) -> Result<i64>;
+}
 
+/// What is made by the clock.
+#[async_trait]
+pub trait Schedules {
     async fn schedules(&self) -> Result<Vec<Schedule>>;
     async fn put_schedule(&self, schedule: Schedule) -> Result<()>;
     async fn remove_schedule(&self, name: String) -> Result<bool>;
@@ -279,7 +320,11 @@ pub trait Store: Send + Sync + Debug {
         row: NewRow,
         announce: bool,
     ) -> Result<bool>;
+}
 
+/// What failed for good.
+#[async_trait]
+pub trait DeadLetters {
     async fn dead_letters(
         &self,
         before: Option<DeadLetterId>,
@@ -288,7 +333,11 @@ pub trait Store: Send + Sync + Debug {
     async fn dead_letter(&self, id: DeadLetterId) -> Result<Option<DeadLetter>>;
     async fn bury(&self, letter: DeadLetter) -> Result<()>;
     async fn remove_dead_letter(&self, id: DeadLetterId) -> Result<bool>;
+}
 
+/// What goes, and when.
+#[async_trait]
+pub trait History {
     /// Ended tasks that retention may remove, oldest first.
     async fn expired(&self, expiry: Expiry, limit: usize) -> Result<Vec<Task>>;
     async fn dossiers(&self, tasks: Vec<Task>) -> Result<Vec<Dossier>>;

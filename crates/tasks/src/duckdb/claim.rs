@@ -1,6 +1,7 @@
 //! The claim is the delivery: the best waiting tasks are marked and returned with their inputs.
 //! Finding them is a scan of what waits, whatever the size of the claim, so claims take sets.
 
+use async_trait::async_trait;
 use lavra_db::duckdb::{self, Connection, Row};
 use lavra_db::timestamp;
 use serde::Serialize;
@@ -13,7 +14,7 @@ use super::read::json_at;
 use super::{DuckDb, all, run, set};
 use crate::error::Result;
 use crate::model::{Actor, Claimed, ProcessId, Status, TaskId, Token};
-use crate::store::Claim;
+use crate::store::{Claim, Claims};
 
 const BEST: &str = "
 WITH best AS MATERIALIZED (
@@ -56,8 +57,9 @@ impl From<&Best> for Taken {
     }
 }
 
-impl DuckDb {
-    pub(super) async fn take(&self, claim: Claim) -> Result<Vec<Claimed>> {
+#[async_trait]
+impl Claims for DuckDb {
+    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>> {
         if claim.limit == 0 || claim.kinds.is_empty() {
             return Ok(Vec::new());
         }

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use async_trait::async_trait;
 use lavra_db::Duck;
 use lavra_db::duckdb::{self, Connection};
 use serde::Serialize;
@@ -16,7 +17,7 @@ use super::{DuckDb, all, micros_of, set};
 use crate::error::Result;
 use crate::machine::QUEUED;
 use crate::model::{Actor, Status, TaskId};
-use crate::store::{Along, Made, NewRow};
+use crate::store::{Along, Creates, Made, NewRow};
 
 const INSERT: &str = r#"
 INSERT INTO kodus_workflow.tasks
@@ -28,8 +29,9 @@ FROM (SELECT unnest(from_json($1::JSON, '[{"id": "UUID", "type": "VARCHAR",
           "priority": "SMALLINT", "metadata": "VARCHAR", "input_hash": "VARCHAR",
           "max_retries": "INTEGER", "run": "BIGINT"}]'), recursive := true))"#;
 
-impl DuckDb {
-    pub(super) async fn insert(&self, input: Vec<NewRow>, along: Along) -> Result<Vec<Made>> {
+#[async_trait]
+impl Creates for DuckDb {
+    async fn create(&self, input: Vec<NewRow>, along: Along) -> Result<Vec<Made>> {
         let creation =
             Creation::new(self, Actor::Api, along.announce.map(|lease| lease.as_micros() as i64));
         let existing = Existing::new(self);

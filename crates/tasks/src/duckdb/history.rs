@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use lavra_db::duckdb::{Connection, Row};
 use lavra_db::micros;
@@ -12,7 +13,7 @@ use super::{DuckDb, all, run, set};
 use crate::error::Result;
 use crate::model::{Event, Task, TaskId};
 use crate::postgres::floor;
-use crate::store::{Dossier, Expiry};
+use crate::store::{Dossier, Expiry, History};
 
 /// What a task leaves behind, and by which column it is the task's.
 const BELONGINGS: [(&str, &str); 6] = [
@@ -24,8 +25,9 @@ const BELONGINGS: [(&str, &str); 6] = [
     ("tasks", "id"),
 ];
 
-impl DuckDb {
-    pub(super) async fn old(&self, expiry: Expiry, limit: usize) -> Result<Vec<Task>> {
+#[async_trait]
+impl History for DuckDb {
+    async fn expired(&self, expiry: Expiry, limit: usize) -> Result<Vec<Task>> {
         let sql = format!(
             "SELECT {TASK} FROM kodus_workflow.tasks
              WHERE (status = 'COMPLETED' AND epoch_us(updated_at) < $1)
@@ -42,7 +44,7 @@ impl DuckDb {
         self.select("find expired tasks", &sql, params, task).await
     }
 
-    pub(super) async fn files(&self, tasks: Vec<Task>) -> Result<Vec<Dossier>> {
+    async fn dossiers(&self, tasks: Vec<Task>) -> Result<Vec<Dossier>> {
         let asked: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
         let of_tasks = |columns: &str, table: &str| {
             self.sql(&format!(
@@ -77,7 +79,7 @@ impl DuckDb {
     }
 
     /// There are no foreign keys whose cascade would do it.
-    pub(super) async fn delete(&self, tasks: Vec<(TaskId, i32)>) -> Result<usize> {
+    async fn remove(&self, tasks: Vec<(TaskId, i32)>) -> Result<usize> {
         let current = self.sql(
             "SELECT t.id, t.version FROM (SELECT unnest($1::JSON::UUID[]) AS id) asked
              JOIN kodus_workflow.tasks t ON t.id = asked.id",
@@ -104,7 +106,7 @@ impl DuckDb {
         Ok(self.duck.write("remove expired tasks", job).await?)
     }
 
-    pub(super) async fn trim(&self, before: Timestamp, limit: usize) -> Result<usize> {
+    async fn sweep_history(&self, before: Timestamp, limit: usize) -> Result<usize> {
         // The events of a task that still lives stay: its history and its version go together.
         let events = self.sql(
             "DELETE FROM kodus_workflow.task_events WHERE id IN (

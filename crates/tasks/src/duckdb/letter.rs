@@ -1,5 +1,6 @@
 //! Dead letters: tasks that failed for good, and messages that nobody could read.
 
+use async_trait::async_trait;
 use lavra_db::duckdb::{self, Connection, Row};
 use lavra_db::timestamp;
 use uuid::Uuid;
@@ -8,7 +9,7 @@ use super::append::{self, Letter};
 use super::{DuckDb, all};
 use crate::error::Result;
 use crate::model::{DeadLetterId, TaskId};
-use crate::store::DeadLetter;
+use crate::store::{DeadLetter, DeadLetters};
 
 const LETTER: &str = "id, task_id, type, reason, body, epoch_us(created_at)";
 
@@ -24,8 +25,9 @@ fn letter(row: &Row<'_>) -> duckdb::Result<DeadLetter> {
     })
 }
 
-impl DuckDb {
-    pub(super) async fn letters(
+#[async_trait]
+impl DeadLetters for DuckDb {
+    async fn dead_letters(
         &self,
         before: Option<DeadLetterId>,
         limit: usize,
@@ -38,13 +40,13 @@ impl DuckDb {
         self.select("list the dead letters", &sql, params, letter).await
     }
 
-    pub(super) async fn one_letter(&self, id: DeadLetterId) -> Result<Option<DeadLetter>> {
+    async fn dead_letter(&self, id: DeadLetterId) -> Result<Option<DeadLetter>> {
         let sql = format!("SELECT {LETTER} FROM kodus_workflow.task_dead_letters WHERE id = $1");
         Ok(self.select("read a dead letter", &sql, (id.0,), letter).await?.pop())
     }
 
     /// The table has no key that would refuse a second one.
-    pub(super) async fn keep_letter(&self, new: DeadLetter) -> Result<()> {
+    async fn bury(&self, new: DeadLetter) -> Result<()> {
         let known = self.sql("SELECT 1 FROM kodus_workflow.task_dead_letters WHERE id = $1");
         let (now, schema) = (self.now(), self.duck.schema().name().to_owned());
         // As on PostgreSQL, whose text cannot hold a zero byte: a dead letter may hold anything.
@@ -65,7 +67,7 @@ impl DuckDb {
         Ok(self.duck.write("keep a dead letter", job).await?)
     }
 
-    pub(super) async fn drop_letter(&self, id: DeadLetterId) -> Result<bool> {
+    async fn remove_dead_letter(&self, id: DeadLetterId) -> Result<bool> {
         let sql =
             self.sql("DELETE FROM kodus_workflow.task_dead_letters WHERE id = $1 RETURNING id");
         let job = move |tx: &Connection| all(tx, &sql, (id.0,), |_| Ok(()));

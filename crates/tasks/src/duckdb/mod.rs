@@ -18,21 +18,27 @@ mod process;
 mod read;
 mod schedule;
 mod settle;
-mod store;
 mod write;
 
 use std::time::Duration;
 
 use lavra_db::duckdb::{self, Connection, Params, Row};
-use lavra_db::{Duck, micros};
+use lavra_db::{Clock, Duck, micros};
 use serde::Serialize;
 
 use crate::error::Result;
+use crate::store::Store;
 
 /// Tasks in a DuckDB file.
 #[derive(Clone, Debug)]
 pub struct DuckDb {
     duck: Duck,
+}
+
+impl Store for DuckDb {
+    fn clock(&self) -> &Clock {
+        self.duck.clock()
+    }
 }
 
 impl DuckDb {

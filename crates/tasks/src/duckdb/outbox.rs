@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lavra_db::duckdb::{Connection, Row};
 use uuid::Uuid;
 
@@ -10,14 +11,11 @@ use super::append::{self, Message};
 use super::{DuckDb, all, micros_of, run, set};
 use crate::error::Result;
 use crate::model::{OutboxId, TaskId};
-use crate::store::Announcement;
+use crate::store::{Announcement, Outbox};
 
-impl DuckDb {
-    pub(super) async fn lease_announcements(
-        &self,
-        lease: Duration,
-        limit: usize,
-    ) -> Result<Vec<Announcement>> {
+#[async_trait]
+impl Outbox for DuckDb {
+    async fn take_announcements(&self, lease: Duration, limit: usize) -> Result<Vec<Announcement>> {
         let due = self.sql(
             "SELECT id, task_id, type FROM kodus_workflow.task_outbox
              WHERE epoch_us(next_at) <= $1 ORDER BY id LIMIT $2",
@@ -43,7 +41,7 @@ impl DuckDb {
         Ok(self.duck.write("take messages from the outbox", job).await?)
     }
 
-    pub(super) async fn confirm_announcements(&self, ids: Vec<OutboxId>) -> Result<()> {
+    async fn announced(&self, ids: Vec<OutboxId>) -> Result<()> {
         let sql = self.sql(
             "DELETE FROM kodus_workflow.task_outbox
              WHERE id IN (SELECT unnest($1::JSON::UUID[]))",
@@ -52,11 +50,7 @@ impl DuckDb {
         Ok(self.duck.write("clear the outbox", job).await?)
     }
 
-    pub(super) async fn postpone_announcements(
-        &self,
-        ids: Vec<OutboxId>,
-        delay: Duration,
-    ) -> Result<()> {
+    async fn postpone(&self, ids: Vec<OutboxId>, delay: Duration) -> Result<()> {
         let sql = self.sql(
             "UPDATE kodus_workflow.task_outbox SET next_at = make_timestamp($2)
              WHERE id IN (SELECT unnest($1::JSON::UUID[]))",
@@ -66,12 +60,7 @@ impl DuckDb {
         Ok(self.duck.write("postpone messages", job).await?)
     }
 
-    pub(super) async fn reannounce(
-        &self,
-        kind: String,
-        age: Duration,
-        limit: usize,
-    ) -> Result<usize> {
+    async fn announce_again(&self, kind: String, age: Duration, limit: usize) -> Result<usize> {
         let silent = self.sql(
             "SELECT id FROM kodus_workflow.tasks t
              WHERE type = $1 AND status = 'PENDING' AND run_at IS NULL
@@ -94,7 +83,7 @@ impl DuckDb {
         Ok(self.duck.write("announce waiting tasks again", job).await?)
     }
 
-    pub(super) async fn outbox_size(&self) -> Result<i64> {
+    async fn outbox_depth(&self) -> Result<i64> {
         let sql = "SELECT count(*) FROM kodus_workflow.task_outbox";
         let counts = self.select("count the outbox", sql, (), |row| row.get(0)).await?;
         Ok(counts.first().copied().unwrap_or(0))

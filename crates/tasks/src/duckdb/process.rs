@@ -3,23 +3,21 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lavra_db::duckdb::{self, Connection, Row};
 
 use super::read::{TASK, status_at, task};
 use super::{DuckDb, all, micros_of, run, set};
 use crate::error::Result;
 use crate::model::{ProcessId, Status, Task, TaskId, Token};
-use crate::store::{Lost, Process};
+use crate::store::{Lost, Process, Processes};
 
 const HELD: &str = "SELECT t.id, t.status, t.token
     FROM (SELECT unnest($1::JSON::UUID[]) AS id) held JOIN kodus_workflow.tasks t ON t.id = held.id";
 
-impl DuckDb {
-    pub(super) async fn pulse(
-        &self,
-        process: Process,
-        held: Vec<(TaskId, Token)>,
-    ) -> Result<Vec<Lost>> {
+#[async_trait]
+impl Processes for DuckDb {
+    async fn beat(&self, process: Process, held: Vec<(TaskId, Token)>) -> Result<Vec<Lost>> {
         let beat = Beat {
             known: self
                 .sql("SELECT to_json(types)::VARCHAR FROM kodus_workflow.processes WHERE id = $1"),
@@ -49,13 +47,13 @@ impl DuckDb {
         Ok(self.duck.write("renew the process's row", job).await?)
     }
 
-    pub(super) async fn leave(&self, process: ProcessId) -> Result<()> {
+    async fn retire(&self, process: ProcessId) -> Result<()> {
         let sql = self.sql("DELETE FROM kodus_workflow.processes WHERE id = $1");
         let job = move |tx: &Connection| run(tx, &sql, (process.0,));
         Ok(self.duck.write("retire the process", job).await?)
     }
 
-    pub(super) async fn orphaned(&self, stale: Duration, limit: usize) -> Result<Vec<Task>> {
+    async fn orphans(&self, stale: Duration, limit: usize) -> Result<Vec<Task>> {
         // A process whose row is gone counts as dead, so its tasks cannot hide behind that.
         let sql = format!(
             "SELECT {TASK} FROM kodus_workflow.tasks t
@@ -68,7 +66,7 @@ impl DuckDb {
         self.select("find orphaned tasks", &sql, (since, limit as i64), task).await
     }
 
-    pub(super) async fn astray(
+    async fn strays(
         &self,
         process: ProcessId,
         held: Vec<TaskId>,
@@ -85,7 +83,7 @@ impl DuckDb {
         Ok(found)
     }
 
-    pub(super) async fn unconfirmed(&self, limit: usize) -> Result<Vec<Task>> {
+    async fn overdue_stops(&self, limit: usize) -> Result<Vec<Task>> {
         let sql = format!(
             "SELECT {TASK} FROM kodus_workflow.tasks
              WHERE status = 'CANCELLED' AND epoch_us(stop_by) <= $1 LIMIT $2"
@@ -94,7 +92,7 @@ impl DuckDb {
         self.select("find stops that nobody confirmed", &sql, params, task).await
     }
 
-    pub(super) async fn make_known(&self, mut kinds: Vec<String>) -> Result<()> {
+    async fn declare(&self, mut kinds: Vec<String>) -> Result<()> {
         kinds.sort();
         kinds.dedup();
         let sql = self.sql(
@@ -107,7 +105,7 @@ impl DuckDb {
         Ok(self.duck.write("declare task types", job).await?)
     }
 
-    pub(super) async fn known(&self) -> Result<Vec<String>> {
+    async fn declared(&self) -> Result<Vec<String>> {
         let sql = "SELECT name FROM kodus_workflow.task_types ORDER BY name";
         self.select("read the task types", sql, (), |row: &Row<'_>| row.get(0)).await
     }

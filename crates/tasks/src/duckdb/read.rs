@@ -1,5 +1,6 @@
 //! What the interfaces ask: one task, lists, events in their orders.
 
+use async_trait::async_trait;
 use lavra_db::duckdb::types::{FromSqlError, Type};
 use lavra_db::duckdb::{self, Row};
 use lavra_db::{micros, timestamp};
@@ -9,7 +10,7 @@ use uuid::Uuid;
 use super::DuckDb;
 use crate::error::Result;
 use crate::model::{Actor, Event, EventId, ProcessId, Status, Task, TaskId, TaskResult};
-use crate::store::{Cursor, ListFilter, Waiting};
+use crate::store::{Cursor, ListFilter, Reads, Waiting};
 
 pub(super) const TASK: &str = "id, type, status, state, progress, priority, metadata, error, \
     input_hash, retry_count, epoch_us(created_at), epoch_us(updated_at), version, attempts, \
@@ -79,19 +80,20 @@ pub(super) fn json(text: &str, column: usize) -> duckdb::Result<Value> {
     })
 }
 
-impl DuckDb {
-    pub(super) async fn one(&self, id: TaskId) -> Result<Option<Task>> {
+#[async_trait]
+impl Reads for DuckDb {
+    async fn task(&self, id: TaskId) -> Result<Option<Task>> {
         let sql = format!("SELECT {TASK} FROM kodus_workflow.tasks WHERE id = $1");
         Ok(self.select("read a task", &sql, (id.0,), task).await?.pop())
     }
 
-    pub(super) async fn payload(&self, id: TaskId) -> Result<Option<Value>> {
+    async fn input(&self, id: TaskId) -> Result<Option<Value>> {
         let sql = "SELECT payload FROM kodus_workflow.task_inputs WHERE task_id = $1";
         let read = |row: &Row<'_>| json_at(row, 0);
         Ok(self.select("read a task's input", sql, (id.0,), read).await?.pop())
     }
 
-    pub(super) async fn outcome(&self, id: TaskId) -> Result<Option<TaskResult>> {
+    async fn result(&self, id: TaskId) -> Result<Option<TaskResult>> {
         let sql = "SELECT task_id, payload, epoch_us(created_at) FROM kodus_workflow.task_results
                    WHERE task_id = $1";
         let read = |row: &Row<'_>| {
@@ -104,7 +106,7 @@ impl DuckDb {
         Ok(self.select("read a task's result", sql, (id.0,), read).await?.pop())
     }
 
-    pub(super) async fn page(&self, filter: ListFilter) -> Result<Vec<Task>> {
+    async fn list(&self, filter: ListFilter) -> Result<Vec<Task>> {
         let sql = format!(
             "SELECT {TASK} FROM kodus_workflow.tasks
              WHERE ($1::VARCHAR IS NULL OR type = $1) AND ($2::VARCHAR IS NULL OR status = $2)
@@ -124,7 +126,7 @@ impl DuckDb {
         self.select("list tasks", &sql, params, task).await
     }
 
-    pub(super) async fn latest(&self, id: TaskId, limit: usize) -> Result<Vec<Event>> {
+    async fn newest_events(&self, id: TaskId, limit: usize) -> Result<Vec<Event>> {
         let sql = format!(
             "SELECT {EVENT} FROM kodus_workflow.task_events WHERE task_id = $1
              ORDER BY task_events.created_at DESC LIMIT $2"
@@ -132,7 +134,7 @@ impl DuckDb {
         self.select("read a task's events", &sql, (id.0, limit as i64), event).await
     }
 
-    pub(super) async fn later(&self, id: TaskId, after: i32, limit: usize) -> Result<Vec<Event>> {
+    async fn events_since(&self, id: TaskId, after: i32, limit: usize) -> Result<Vec<Event>> {
         let sql = format!(
             "SELECT {EVENT} FROM kodus_workflow.task_events WHERE task_id = $1 AND version > $2
              ORDER BY version LIMIT $3"
@@ -141,7 +143,7 @@ impl DuckDb {
     }
 
     /// The one writer commits in the order of the numbers, so nothing can appear behind a reader.
-    pub(super) async fn stream(&self, cursor: Cursor, limit: usize) -> Result<Vec<Event>> {
+    async fn stream_since(&self, cursor: Cursor, limit: usize) -> Result<Vec<Event>> {
         let sql = format!(
             "SELECT {EVENT} FROM kodus_workflow.task_events
              WHERE transaction >= $1 AND (transaction > $1 OR id > $2::UUID)
@@ -151,14 +153,14 @@ impl DuckDb {
         self.select("follow all events", &sql, params, event).await
     }
 
-    pub(super) async fn end(&self) -> Result<Cursor> {
+    async fn stream_end(&self) -> Result<Cursor> {
         let sql = "SELECT coalesce(max(transaction), 0) FROM kodus_workflow.task_events";
         let ends = self.select("find the end of the events", sql, (), |row| row.get(0)).await?;
         let transaction = ends.first().copied().unwrap_or(0);
         Ok(Cursor { transaction, event: EventId(Uuid::max()) })
     }
 
-    pub(super) async fn backlog(&self) -> Result<Vec<Waiting>> {
+    async fn waiting(&self) -> Result<Vec<Waiting>> {
         let sql = "SELECT type, count(*), epoch_us(min(created_at)) FROM kodus_workflow.tasks
                    WHERE status = 'PENDING' AND (run_at IS NULL OR epoch_us(run_at) <= $1)
                    GROUP BY type ORDER BY type";

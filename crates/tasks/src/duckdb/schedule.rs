@@ -1,5 +1,6 @@
 //! Schedules, and the task that each due time makes exactly once.
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use lavra_db::duckdb::{Connection, Row};
 use lavra_db::{micros, timestamp};
@@ -10,10 +11,11 @@ use super::read::json_at;
 use super::{DuckDb, all, run};
 use crate::error::Result;
 use crate::model::{Actor, TaskId};
-use crate::store::{NewRow, Schedule};
+use crate::store::{NewRow, Schedule, Schedules};
 
-impl DuckDb {
-    pub(super) async fn all_schedules(&self) -> Result<Vec<Schedule>> {
+#[async_trait]
+impl Schedules for DuckDb {
+    async fn schedules(&self) -> Result<Vec<Schedule>> {
         let sql = "SELECT name, type, cron, payload, enabled, epoch_us(next_at), last_task
                    FROM kodus_workflow.task_schedules ORDER BY name";
         let read = |row: &Row<'_>| {
@@ -31,7 +33,7 @@ impl DuckDb {
         self.select("read the schedules", sql, (), read).await
     }
 
-    pub(super) async fn set_schedule(&self, schedule: Schedule) -> Result<()> {
+    async fn put_schedule(&self, schedule: Schedule) -> Result<()> {
         let sql = self.sql(
             "INSERT INTO kodus_workflow.task_schedules (name, type, cron, payload, enabled, next_at)
              VALUES ($1, $2, $3, $4::JSON, $5, make_timestamp($6))
@@ -47,14 +49,14 @@ impl DuckDb {
         Ok(self.duck.write("store a schedule", job).await?)
     }
 
-    pub(super) async fn drop_schedule(&self, name: String) -> Result<bool> {
+    async fn remove_schedule(&self, name: String) -> Result<bool> {
         let sql =
             self.sql("DELETE FROM kodus_workflow.task_schedules WHERE name = $1 RETURNING name");
         let job = move |tx: &Connection| all(tx, &sql, (&name,), |_| Ok(()));
         Ok(!self.duck.write("remove a schedule", job).await?.is_empty())
     }
 
-    pub(super) async fn fire_once(
+    async fn fire(
         &self,
         name: String,
         from: Timestamp,

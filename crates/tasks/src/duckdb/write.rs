@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use lavra_db::Duck;
 use lavra_db::duckdb::{self, Connection};
 use uuid::Uuid;
@@ -12,10 +13,11 @@ use super::change::{Change, Current, RESULTS, UPDATE, UPDATE_METADATA, current_s
 use super::{DuckDb, all, run, set};
 use crate::error::Result;
 use crate::model::{Status, TaskId};
-use crate::store::{Write, Written};
+use crate::store::{Write, Writes, Written};
 
-impl DuckDb {
-    pub(super) async fn change(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+#[async_trait]
+impl Writes for DuckDb {
+    async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
         let job = Job {
             current: self.sql(&current_sql(writes.iter().any(|write| write.metadata.is_some()))),
             update: self.sql(UPDATE),
@@ -30,7 +32,9 @@ impl DuckDb {
         };
         Ok(self.duck.write("write tasks", move |tx| job.run(tx)).await?)
     }
+}
 
+impl DuckDb {
     fn new_ids(&self, count: usize) -> Vec<Uuid> {
         (0..count).map(|_| self.duck.clock().new_id()).collect()
     }

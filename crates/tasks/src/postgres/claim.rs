@@ -4,6 +4,7 @@
 //! index knows only the time: the order of priorities holds among the thousand that are due for
 //! longest, which is all of them but after an outage.
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::types::Type;
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -11,7 +12,7 @@ use uuid::Uuid;
 use super::{Postgres, rows};
 use crate::error::Result;
 use crate::model::{Claimed, TaskId};
-use crate::store::Claim;
+use crate::store::{Claim, Claims};
 
 /// `{kinds}` and `{limit}` are numbers in the text: of parameters the planner would guess that they
 /// are large, and plan a prepared statement anew each time.
@@ -66,8 +67,9 @@ SELECT taken.id, taken.type, coalesce(input.payload::text, 'null'), taken.metada
 FROM taken LEFT JOIN kodus_workflow.task_inputs input ON input.task_id = taken.id
 ORDER BY taken.place"#;
 
-impl Postgres {
-    pub(super) async fn take(&self, claim: Claim) -> Result<Vec<Claimed>> {
+#[async_trait]
+impl Claims for Postgres {
+    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>> {
         let operation = "claim tasks";
         let events: Vec<Uuid> = (0..claim.limit).map(|_| self.pg.clock().new_id()).collect();
         let sql = CLAIM

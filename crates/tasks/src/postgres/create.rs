@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::types::Type;
 use uuid::Uuid;
 
@@ -12,7 +13,7 @@ use super::{Postgres, rows};
 use crate::bell;
 use crate::error::{Error, Result};
 use crate::model::TaskId;
-use crate::store::{Along, Made, NewRow};
+use crate::store::{Along, Creates, Made, NewRow};
 
 const TRIES: usize = 5;
 
@@ -129,8 +130,9 @@ const REUSED: &str = "
 SELECT k.key FROM unnest($1::text[], $2::bpchar[]) AS i(key, fingerprint)
 JOIN kodus_workflow.task_keys k ON k.key = i.key AND k.fingerprint <> i.fingerprint LIMIT 1";
 
-impl Postgres {
-    pub(super) async fn insert(&self, input: Vec<NewRow>, along: Along) -> Result<Vec<Made>> {
+#[async_trait]
+impl Creates for Postgres {
+    async fn create(&self, input: Vec<NewRow>, along: Along) -> Result<Vec<Made>> {
         if input.len() > 1 {
             self.refuse_reused_keys(&input).await?;
         }
@@ -152,7 +154,9 @@ impl Postgres {
         }
         Err(Error::Invalid("the task could not be made: its key comes and goes".into()))
     }
+}
 
+impl Postgres {
     /// Before any is made: the others of a refused call must not be. A single one needs no such
     /// look; its statement makes nothing then.
     async fn refuse_reused_keys(&self, input: &[NewRow]) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use lavra_db::tokio_postgres::types::Type;
 use serde_json::Value;
@@ -11,10 +12,11 @@ use super::read::{TASK, event, task};
 use super::{Postgres, rows};
 use crate::error::Result;
 use crate::model::{Event, Task, TaskId};
-use crate::store::{Dossier, Expiry};
+use crate::store::{Dossier, Expiry, History};
 
-impl Postgres {
-    pub(super) async fn old(&self, expiry: Expiry, limit: usize) -> Result<Vec<Task>> {
+#[async_trait]
+impl History for Postgres {
+    async fn expired(&self, expiry: Expiry, limit: usize) -> Result<Vec<Task>> {
         let operation = "find expired tasks";
         let sql = format!(
             "SELECT {TASK} FROM (
@@ -39,7 +41,7 @@ impl Postgres {
         rows(operation, &answer, task)
     }
 
-    pub(super) async fn files(&self, tasks: Vec<Task>) -> Result<Vec<Dossier>> {
+    async fn dossiers(&self, tasks: Vec<Task>) -> Result<Vec<Dossier>> {
         let operation = "read expired tasks";
         let ids: Vec<Uuid> = tasks.iter().map(|task| task.id.0).collect();
         let params = [(&ids as _, Type::UUID_ARRAY)];
@@ -75,7 +77,7 @@ impl Postgres {
         Ok(dossiers.collect())
     }
 
-    pub(super) async fn delete(&self, tasks: Vec<(TaskId, i32)>) -> Result<usize> {
+    async fn remove(&self, tasks: Vec<(TaskId, i32)>) -> Result<usize> {
         let (ids, versions): (Vec<Uuid>, Vec<i32>) =
             tasks.into_iter().map(|(id, version)| (id.0, version)).unzip();
         // Events and results go by the cascade of their foreign keys.
@@ -98,7 +100,7 @@ impl Postgres {
         Ok(self.pg.query("remove expired tasks", sql, &params).await?.len())
     }
 
-    pub(super) async fn trim(&self, before: Timestamp, limit: usize) -> Result<usize> {
+    async fn sweep_history(&self, before: Timestamp, limit: usize) -> Result<usize> {
         // Ids are by time, so the oldest events are a range at the start of the primary key.
         // The events of a task that still lives stay: its history and its version go together.
         let sql = "WITH old AS (

@@ -5,21 +5,22 @@ mod bulk;
 mod claim;
 mod create;
 mod history;
+mod letter;
 mod outbox;
 mod process;
 mod read;
 mod schedule;
-mod store;
 mod write;
 
 pub(crate) use history::floor;
 
 use lavra_db::tokio_postgres::{self, Row};
-use lavra_db::{Param, Pg};
+use lavra_db::{Clock, Param, Pg};
 use uuid::Uuid;
 
 use crate::bell;
 use crate::error::{Error, Result};
+use crate::store::Store;
 
 /// Tasks on a PostgreSQL server.
 #[derive(Clone, Debug)]
@@ -27,6 +28,12 @@ pub struct Postgres {
     pg: Pg,
     /// Where the bell of other processes rings.
     channel: String,
+}
+
+impl Store for Postgres {
+    fn clock(&self) -> &Clock {
+        self.pg.clock()
+    }
 }
 
 impl Postgres {

@@ -3,19 +3,17 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::types::Type;
 
 use super::{Postgres, rows, uuids};
 use crate::error::Result;
 use crate::model::{OutboxId, TaskId};
-use crate::store::Announcement;
+use crate::store::{Announcement, Outbox};
 
-impl Postgres {
-    pub(super) async fn lease_announcements(
-        &self,
-        lease: Duration,
-        limit: usize,
-    ) -> Result<Vec<Announcement>> {
+#[async_trait]
+impl Outbox for Postgres {
+    async fn take_announcements(&self, lease: Duration, limit: usize) -> Result<Vec<Announcement>> {
         let operation = "take messages from the outbox";
         let sql = "UPDATE kodus_workflow.task_outbox o
                    SET next_at = now() + make_interval(secs => $1), attempts = attempts + 1
@@ -35,18 +33,14 @@ impl Postgres {
         })
     }
 
-    pub(super) async fn confirm_announcements(&self, ids: Vec<OutboxId>) -> Result<()> {
+    async fn announced(&self, ids: Vec<OutboxId>) -> Result<()> {
         let ids = uuids(&ids, |id| id.0);
         let sql = "DELETE FROM kodus_workflow.task_outbox WHERE id = ANY($1)";
         self.pg.query("clear the outbox", sql, &[(&ids as _, Type::UUID_ARRAY)]).await?;
         Ok(())
     }
 
-    pub(super) async fn postpone_announcements(
-        &self,
-        ids: Vec<OutboxId>,
-        delay: Duration,
-    ) -> Result<()> {
+    async fn postpone(&self, ids: Vec<OutboxId>, delay: Duration) -> Result<()> {
         let (ids, delay) = (uuids(&ids, |id| id.0), delay.as_secs_f64());
         let sql = "UPDATE kodus_workflow.task_outbox
                    SET next_at = now() + make_interval(secs => $2) WHERE id = ANY($1)";
@@ -55,12 +49,7 @@ impl Postgres {
         Ok(())
     }
 
-    pub(super) async fn reannounce(
-        &self,
-        kind: String,
-        age: Duration,
-        limit: usize,
-    ) -> Result<usize> {
+    async fn announce_again(&self, kind: String, age: Duration, limit: usize) -> Result<usize> {
         let operation = "announce waiting tasks again";
         let sql = "INSERT INTO kodus_workflow.task_outbox (id, task_id, type)
                    SELECT gen_random_uuid(), t.id, t.type FROM kodus_workflow.tasks t
@@ -76,7 +65,7 @@ impl Postgres {
         Ok(self.pg.query(operation, sql, &params).await?.len())
     }
 
-    pub(super) async fn outbox_size(&self) -> Result<i64> {
+    async fn outbox_depth(&self) -> Result<i64> {
         let operation = "count the outbox";
         let sql = "SELECT count(*) FROM kodus_workflow.task_outbox";
         let answer = self.pg.query(operation, sql, &[]).await?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::types::Type;
 use uuid::Uuid;
 
@@ -9,7 +10,7 @@ use super::read::{TASK, task};
 use super::{Postgres, rows, uuids};
 use crate::error::Result;
 use crate::model::{ProcessId, Task, TaskId, Token};
-use crate::store::{Lost, Process};
+use crate::store::{Lost, Process, Processes};
 
 /// One row with the server's time comes back even when nothing was lost.
 const BEAT: &str = "
@@ -29,12 +30,9 @@ FROM (VALUES (1)) AS one LEFT JOIN (
     WHERE t.id IS NULL OR t.status <> 'IN_PROGRESS' OR t.token <> h.token
 ) AS lost ON true";
 
-impl Postgres {
-    pub(super) async fn pulse(
-        &self,
-        process: Process,
-        held: Vec<(TaskId, Token)>,
-    ) -> Result<Vec<Lost>> {
+#[async_trait]
+impl Processes for Postgres {
+    async fn beat(&self, process: Process, held: Vec<(TaskId, Token)>) -> Result<Vec<Lost>> {
         let operation = "renew the process's row";
         let (ids, tokens): (Vec<Uuid>, Vec<Token>) =
             held.into_iter().map(|(id, token)| (id.0, token)).unzip();
@@ -61,13 +59,13 @@ impl Postgres {
         Ok(lost.collect())
     }
 
-    pub(super) async fn leave(&self, process: ProcessId) -> Result<()> {
+    async fn retire(&self, process: ProcessId) -> Result<()> {
         let sql = "DELETE FROM kodus_workflow.processes WHERE id = $1";
         self.pg.query("retire the process", sql, &[(&process.0 as _, Type::UUID)]).await?;
         Ok(())
     }
 
-    pub(super) async fn orphaned(&self, stale: Duration, limit: usize) -> Result<Vec<Task>> {
+    async fn orphans(&self, stale: Duration, limit: usize) -> Result<Vec<Task>> {
         let operation = "find orphaned tasks";
         // A process whose row is gone counts as dead, so its tasks cannot hide behind that.
         let sql = format!(
@@ -83,7 +81,7 @@ impl Postgres {
         rows(operation, &answer, task)
     }
 
-    pub(super) async fn astray(
+    async fn strays(
         &self,
         process: ProcessId,
         held: Vec<TaskId>,
@@ -105,7 +103,7 @@ impl Postgres {
         rows(operation, &answer, task)
     }
 
-    pub(super) async fn unconfirmed(&self, limit: usize) -> Result<Vec<Task>> {
+    async fn overdue_stops(&self, limit: usize) -> Result<Vec<Task>> {
         let operation = "find stops that nobody confirmed";
         let sql = format!(
             "SELECT {TASK} FROM kodus_workflow.tasks
@@ -116,14 +114,14 @@ impl Postgres {
         rows(operation, &answer, task)
     }
 
-    pub(super) async fn make_known(&self, kinds: Vec<String>) -> Result<()> {
+    async fn declare(&self, kinds: Vec<String>) -> Result<()> {
         let sql = "INSERT INTO kodus_workflow.task_types (name) SELECT unnest($1::text[])
                    ON CONFLICT DO NOTHING";
         self.pg.query("declare task types", sql, &[(&kinds as _, Type::TEXT_ARRAY)]).await?;
         Ok(())
     }
 
-    pub(super) async fn known(&self) -> Result<Vec<String>> {
+    async fn declared(&self) -> Result<Vec<String>> {
         let operation = "read the task types";
         let sql = "SELECT name FROM kodus_workflow.task_types ORDER BY name COLLATE \"C\"";
         let answer = self.pg.query(operation, sql, &[]).await?;

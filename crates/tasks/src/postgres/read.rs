@@ -1,5 +1,6 @@
 //! What the interfaces ask: one task, lists, events in their orders.
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::types::Type;
 use lavra_db::tokio_postgres::{self, Row};
 use serde_json::Value;
@@ -7,7 +8,7 @@ use serde_json::Value;
 use super::{Postgres, rows};
 use crate::error::Result;
 use crate::model::{Actor, Event, EventId, ProcessId, Status, Task, TaskId, TaskResult};
-use crate::store::{Cursor, ListFilter, Waiting};
+use crate::store::{Cursor, ListFilter, Reads, Waiting};
 
 pub(super) const TASK: &str = "id, type, status, state, progress, priority, metadata, error, \
     input_hash::text, retry_count, created_at, updated_at, version, attempts, max_retries, run_at, \
@@ -62,22 +63,23 @@ pub(super) fn event(row: &Row) -> Result<Event, tokio_postgres::Error> {
     })
 }
 
-impl Postgres {
-    pub(super) async fn one(&self, id: TaskId) -> Result<Option<Task>> {
+#[async_trait]
+impl Reads for Postgres {
+    async fn task(&self, id: TaskId) -> Result<Option<Task>> {
         let operation = "read a task";
         let sql = format!("SELECT {TASK} FROM kodus_workflow.tasks WHERE id = $1");
         let answer = self.query(1, operation, &sql, &[(&id.0 as _, Type::UUID)]).await?;
         Ok(rows(operation, &answer, task)?.pop())
     }
 
-    pub(super) async fn payload(&self, id: TaskId) -> Result<Option<Value>> {
+    async fn input(&self, id: TaskId) -> Result<Option<Value>> {
         let operation = "read a task's input";
         let sql = "SELECT payload FROM kodus_workflow.task_inputs WHERE task_id = $1";
         let answer = self.pg.query(operation, sql, &[(&id.0 as _, Type::UUID)]).await?;
         Ok(rows(operation, &answer, |row| row.try_get(0))?.pop())
     }
 
-    pub(super) async fn outcome(&self, id: TaskId) -> Result<Option<TaskResult>> {
+    async fn result(&self, id: TaskId) -> Result<Option<TaskResult>> {
         let operation = "read a task's result";
         let sql = "SELECT payload, created_at FROM kodus_workflow.task_results WHERE task_id = $1";
         let answer = self.pg.query(operation, sql, &[(&id.0 as _, Type::UUID)]).await?;
@@ -87,7 +89,7 @@ impl Postgres {
         Ok(found?.pop())
     }
 
-    pub(super) async fn page(&self, filter: ListFilter) -> Result<Vec<Task>> {
+    async fn list(&self, filter: ListFilter) -> Result<Vec<Task>> {
         let operation = "list tasks";
         let sql = format!(
             "SELECT {TASK} FROM kodus_workflow.tasks
@@ -112,7 +114,7 @@ impl Postgres {
         rows(operation, &answer, task)
     }
 
-    pub(super) async fn latest(&self, id: TaskId, limit: usize) -> Result<Vec<Event>> {
+    async fn newest_events(&self, id: TaskId, limit: usize) -> Result<Vec<Event>> {
         let operation = "read a task's events";
         let sql = format!(
             "SELECT {EVENT} FROM kodus_workflow.task_events WHERE task_id = $1
@@ -123,7 +125,7 @@ impl Postgres {
         rows(operation, &answer, event)
     }
 
-    pub(super) async fn later(&self, id: TaskId, after: i32, limit: usize) -> Result<Vec<Event>> {
+    async fn events_since(&self, id: TaskId, after: i32, limit: usize) -> Result<Vec<Event>> {
         let operation = "follow a task's events";
         let sql = format!(
             "SELECT {EVENT} FROM kodus_workflow.task_events WHERE task_id = $1 AND version > $2
@@ -136,7 +138,7 @@ impl Postgres {
         rows(operation, &answer, event)
     }
 
-    pub(super) async fn stream(&self, cursor: Cursor, limit: usize) -> Result<Vec<Event>> {
+    async fn stream_since(&self, cursor: Cursor, limit: usize) -> Result<Vec<Event>> {
         let operation = "follow all events";
         let sql = format!(
             "SELECT {EVENT} FROM kodus_workflow.task_events
@@ -155,7 +157,7 @@ impl Postgres {
         rows(operation, &answer, event)
     }
 
-    pub(super) async fn end(&self) -> Result<Cursor> {
+    async fn stream_end(&self) -> Result<Cursor> {
         let operation = "find the end of the events";
         let sql = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8";
         let answer = self.pg.query(operation, sql, &[]).await?;
@@ -165,7 +167,7 @@ impl Postgres {
         Ok(Cursor { transaction: transaction - 1, event: EventId(uuid::Uuid::max()) })
     }
 
-    pub(super) async fn backlog(&self) -> Result<Vec<Waiting>> {
+    async fn waiting(&self) -> Result<Vec<Waiting>> {
         let operation = "count waiting tasks";
         let sql = "SELECT type, count(*), min(created_at) FROM kodus_workflow.tasks
                    WHERE status = 'PENDING' AND (run_at IS NULL OR run_at <= now())

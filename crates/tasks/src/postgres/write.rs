@@ -1,6 +1,7 @@
 //! Guarded changes of a set of tasks, with their events, results, dead letters and outbox rows,
 //! in one statement. What the guard refuses leaves no trace.
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::types::Type;
 use serde_json::Value;
 use uuid::Uuid;
@@ -8,7 +9,7 @@ use uuid::Uuid;
 use super::{Postgres, rows};
 use crate::error::Result;
 use crate::model::Status;
-use crate::store::{Write, Written};
+use crate::store::{Write, Writes, Written};
 
 /// `{rows}` is a number in the text, no smaller than the set: without it the planner would guess,
 /// and plan a prepared statement anew each time.
@@ -92,8 +93,9 @@ fn statement(writes: &[Write], announce: &[bool]) -> String {
     [change.as_str()].into_iter().chain(needed).chain([ANSWER]).collect()
 }
 
-impl Postgres {
-    pub(super) async fn change(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+#[async_trait]
+impl Writes for Postgres {
+    async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
         let operation = "write tasks";
         // Rows are locked in the order in which they are told: those who write the same ones
         // wait for each other, and never in a circle.

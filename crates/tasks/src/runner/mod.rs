@@ -203,7 +203,13 @@ async fn live(shared: Arc<Shared>, reporter: Reporter, attempt: Arc<Attempt>) {
         (Some(_), None) => (Err(Failure::permanent("no handler for this type")), None),
         (Some(_), Some(registered)) => {
             let begun = std::time::Instant::now();
-            let outcome = run(registered, &attempt.task, context).await;
+            let outcome = match run(registered, &attempt.task, context).await {
+                // Given back as an interruption it would run again and again.
+                Err(Failure::Stopped) if attempt.stopped_for().is_none() => {
+                    Err(Failure::retry("the handler stopped without having been told to"))
+                }
+                outcome => outcome,
+            };
             (outcome, Some(begun.elapsed()))
         }
     };
@@ -245,7 +251,6 @@ fn conclude(
 ) -> (Happening, Option<serde_json::Value>) {
     match outcome {
         Ok(result) => (Happening::Complete, result),
-        // A handler that stopped without having been told to has failed.
         Err(Failure::Stopped) => (Happening::Interrupt, None),
         Err(Failure::Retry { error, after }) => {
             let backoff = shared.tasks.backoff().wait(attempt.task.retry_count + 1);

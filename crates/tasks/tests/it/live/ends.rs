@@ -16,6 +16,7 @@ on_each_engine!(
     one_failure_then_success,
     a_permanent_failure_is_not_tried_again,
     a_panic_fails_the_attempt_and_nothing_else,
+    a_handler_that_stops_untold_fails,
     a_payload_that_does_not_fit_fails_at_once,
     an_attempt_that_runs_too_long_fails,
     progress_is_told_now_and_then_and_never_goes_back,
@@ -91,6 +92,17 @@ async fn a_panic_fails_the_attempt_and_nothing_else(world: World) {
     let task = rig.until_status(bad, Status::Failed).await;
     assert_eq!(task.error.as_deref(), Some("the handler panicked: it panicked"));
     rig.until_status(good, Status::Completed).await;
+    rig.stop().await;
+}
+
+async fn a_handler_that_stops_untold_fails(world: World) {
+    let policy = Policy { max_retries: 0, ..Policy::default() };
+    let mut rig = Rig::with(&world, policy, None).await;
+    rig.run(RunnerConfig::default());
+    let id = rig.order(json!({ "do": "stop_untold" })).await;
+    let task = rig.until_status(id, Status::Failed).await;
+    let error = task.error.unwrap();
+    assert_eq!(error, "the handler stopped without having been told to");
     rig.stop().await;
 }
 

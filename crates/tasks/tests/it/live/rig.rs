@@ -30,6 +30,7 @@ pub(super) enum Order {
     FailOnce,
     FailForGood,
     Panic,
+    StopUntold,
     Sleep {
         seconds: f64,
     },
@@ -57,6 +58,7 @@ impl Handler for Act {
             Order::FailOnce => Ok(None),
             Order::FailForGood => Err(Failure::permanent("it cannot work")),
             Order::Panic => panic!("it panicked"),
+            Order::StopUntold => Err(Failure::Stopped),
             Order::Sleep { seconds } => tokio::select! {
                 () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => Ok(None),
                 _ = context.stopped() => Err(Failure::Stopped),
