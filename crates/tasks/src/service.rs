@@ -205,7 +205,8 @@ impl Tasks {
         self.inner.bell.work();
     }
 
-    async fn policy_for_new(&self, kind: &str) -> Result<TypePolicy> {
+    /// What is known of a type of which a task is asked for; it must be known.
+    pub(crate) async fn policy_for_new(&self, kind: &str) -> Result<TypePolicy> {
         check_kind(kind)?;
         if !self.knows(kind) {
             // Another process may have declared it since.
@@ -388,7 +389,9 @@ impl Tasks {
         metadata: Option<Value>,
         result: Option<Value>,
     ) -> Result<i32> {
-        for part in [&metadata, &result].into_iter().flatten() {
+        let detail =
+            if let Happening::Step { detail, .. } = &happening { detail.as_ref() } else { None };
+        for part in [metadata.as_ref(), result.as_ref(), detail].into_iter().flatten() {
             crate::create::check_text("the report", part)?;
         }
         let task = self.task(id).await?;

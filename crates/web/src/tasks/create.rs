@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::tagged;
 use crate::body::{JsonBody, LARGE};
 use crate::headers::idempotency_key;
+use crate::openapi::Refused;
 use crate::problem::Problem;
 use crate::wire::Task;
 
@@ -88,7 +89,7 @@ impl NewTask {
             ("Location" = String, description = "The path of the task"),
             ("ETag" = String, description = "Its version"),
         )),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn one(
@@ -139,7 +140,7 @@ pub(crate) struct Made {
     responses(
         (status = 201, description = "At least one was made", body = [Made]),
         (status = 200, description = "Earlier tasks answer for all of them", body = [Made]),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn batch(
@@ -148,8 +149,8 @@ pub(crate) async fn batch(
     JsonBody(batch): JsonBody<Batch, LARGE>,
 ) -> Result<Response, Problem> {
     if !(1..=MOST).contains(&batch.tasks.len()) {
-        let count = batch.tasks.len();
-        return Err(Problem::invalid(format!("tasks: 1 to {MOST} in a batch, not {count}")));
+        let rule = format_args!("must be 1 to {MOST}, not {}", batch.tasks.len());
+        return Err(Problem::field("tasks", rule));
     }
     let key = idempotency_key(&headers)?;
     let keys = (0..).map(|place| key.as_ref().map(|key| format!("{key}#{place}")));

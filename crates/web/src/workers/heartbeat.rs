@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::{HEARTBEAT, Roster, give_back};
 use crate::body::JsonBody;
+use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::Problem;
 
@@ -72,7 +73,7 @@ pub(crate) struct Loss {
     request_body = Beat,
     responses(
         (status = 200, description = "What the worker should stop", body = Answer),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn beat(
@@ -82,7 +83,7 @@ pub(crate) async fn beat(
     JsonBody(beat): JsonBody<Beat>,
 ) -> Result<Json<Answer>, Problem> {
     if beat.held.len() > MOST {
-        return Err(Problem::invalid(format!("held: at most {MOST}")));
+        return Err(Problem::field("held", format_args!("must be at most {MOST} tasks")));
     }
     let held: Vec<(TaskId, Token)> =
         beat.held.iter().map(|grip| (TaskId(grip.id), grip.token)).collect();
