@@ -1,11 +1,16 @@
 //! Bodies: JSON of a bounded size into a type that cannot be wrong.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
 use crate::problem::{Code, Problem};
@@ -75,15 +80,36 @@ async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    // A list of the values in the order of the fields would do as well, and nobody means that.
-    if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return Err(Problem::invalid("the body must be a JSON object, not a list"));
-    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader)
+    let Object(value) = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| refuse(&error.path().to_string(), error.inner()))?;
     reader.end().map_err(|error| refuse(".", &error))?;
     Ok(value)
+}
+
+/// What must come as a JSON object. By itself serde would also take a list of the values in the
+/// order of the fields, and nobody means that.
+#[derive(Debug)]
+pub(crate) struct Object<T>(pub(crate) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
 }
 
 fn refuse(path: &str, error: &serde_json::Error) -> Problem {

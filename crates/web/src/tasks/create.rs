@@ -11,13 +11,15 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::tagged;
-use crate::body::{JsonBody, LARGE};
+use crate::body::{JsonBody, LARGE, Object};
 use crate::headers::idempotency_key;
 use crate::openapi::Refused;
 use crate::problem::Problem;
 use crate::wire::Task;
 
 const MOST: usize = 10_000;
+/// So that `#9999` can stand behind it.
+const LONGEST_KEY_OF_MANY: usize = 249;
 
 /// A request for a task.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -113,8 +115,8 @@ pub(crate) async fn one(
     {"type": "http", "payload": {"url": "https://example.org/2"}},
 ]}))]
 pub(crate) struct Batch {
-    #[schema(min_items = 1, max_items = 10_000)]
-    tasks: Vec<NewTask>,
+    #[schema(value_type = Vec<NewTask>, min_items = 1, max_items = 10_000)]
+    tasks: Vec<Object<NewTask>>,
 }
 
 /// What became of one request of a batch.
@@ -153,9 +155,15 @@ pub(crate) async fn batch(
         return Err(Problem::field("tasks", rule));
     }
     let key = idempotency_key(&headers)?;
+    if key.as_ref().is_some_and(|key| !(1..=LONGEST_KEY_OF_MANY).contains(&key.len())) {
+        let text = format!(
+            "Idempotency-Key must be 1 to {LONGEST_KEY_OF_MANY} printable characters for a batch"
+        );
+        return Err(Problem::invalid(text));
+    }
     let keys = (0..).map(|place| key.as_ref().map(|key| format!("{key}#{place}")));
-    let requests = batch.tasks.into_iter().zip(keys).map(|(task, key)| task.keyed(key)).collect();
-    let created = tasks.create_all(requests).await?;
+    let requests = batch.tasks.into_iter().zip(keys).map(|(Object(task), key)| task.keyed(key));
+    let created = tasks.create_all(requests.collect()).await?;
     let made: Vec<Made> =
         created.iter().map(|created| Made { id: created.id.0, new: created.new }).collect();
     Ok((status(&created), Json(made)).into_response())

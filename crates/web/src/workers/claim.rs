@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Roster, give_back};
+use super::{MOST_TYPES, Roster, give_back};
 use crate::body::JsonBody;
 use crate::limit::Limit;
 use crate::openapi::Refused;
@@ -24,7 +24,6 @@ use crate::serve::Served;
 
 /// How long a claim may wait for something to do.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(30);
-const MOST_TYPES: usize = 100;
 const LONGEST_NAME: usize = 200;
 /// A task that falls due later rings no bell.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

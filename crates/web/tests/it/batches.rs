@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::Server;
 use crate::support::server::KIND;
+use crate::support::{Reply, Server};
 
 fn batch(count: usize) -> Value {
     let tasks: Vec<Value> = (0..count)
@@ -44,14 +44,16 @@ async fn a_batch_is_made_in_its_order_and_answered_by_the_same_tasks_again() {
         .expect(201);
 }
 
+async fn keyed(server: &Server, key: &str, body: &Value) -> Reply {
+    let request = server.request(Method::POST, "/tasks:batch");
+    server.send(request.header("Idempotency-Key", key).json(body)).await
+}
+
 #[tokio::test]
 async fn a_batch_with_a_key_may_be_repeated() {
     let server = Server::file().await;
     let body = json!({"tasks": [{"type": KIND, "payload": 1}, {"type": KIND, "payload": 1}]});
-    let send = async |body: &Value| {
-        let request = server.request(Method::POST, "/tasks:batch");
-        server.send(request.header("Idempotency-Key", "import 7").json(body)).await
-    };
+    let send = async |body: &Value| keyed(&server, "import 7", body).await;
     let first = send(&body).await.expect(201);
     assert_ne!(first[0]["id"], first[1]["id"]);
     let again = send(&body).await.expect(200);
@@ -59,6 +61,18 @@ async fn a_batch_with_a_key_may_be_repeated() {
     let before = server.written().await;
     let changed = json!({"tasks": [{"type": KIND, "payload": 1}, {"type": KIND, "payload": 2}]});
     send(&changed).await.problem(422, "idempotency_key_reused");
+    assert_eq!(server.written().await, before);
+}
+
+#[tokio::test]
+async fn the_key_of_a_batch_leaves_room_for_the_places() {
+    let server = Server::file().await;
+    keyed(&server, &"k".repeat(249), &batch(3)).await.expect(201);
+    let before = server.written().await;
+    for key in ["", " ", &"k".repeat(250)] {
+        let problem = keyed(&server, key, &batch(3)).await.problem(422, "invalid_request");
+        assert!(problem["detail"].as_str().unwrap().contains("1 to 249"), "{problem}");
+    }
     assert_eq!(server.written().await, before);
 }
 
