@@ -43,6 +43,10 @@ pub enum Error {
     #[error("the Idempotency-Key {0:?} was used for another request before")]
     KeyReused(String),
 
+    /// What is wrong with one of several requests.
+    #[error("tasks[{index}]: {error}")]
+    InBatch { index: usize, error: Box<Error> },
+
     #[error("the artefact could not be {operation}: {source}")]
     Artefact { operation: &'static str, source: object_store::Error },
 
@@ -64,8 +68,25 @@ impl Error {
             Self::VersionMismatch { .. } => "version_mismatch",
             Self::Lost(_) => "task_lost",
             Self::KeyReused(_) => "idempotency_key_reused",
+            Self::InBatch { error, .. } => error.code(),
             Self::Artefact { .. } => "artefact_error",
             Self::Broker(_) => "broker_error",
+        }
+    }
+
+    /// Says which of several requests this is about, unless it is about the database.
+    pub(crate) fn of_request(self, index: usize) -> Self {
+        match self {
+            Self::Database(_) => self,
+            error => Self::InBatch { index, error: Box::new(error) },
+        }
+    }
+
+    /// The same where there is only one request.
+    pub(crate) fn of_the_only_one(self) -> Self {
+        match self {
+            Self::InBatch { error, .. } => *error,
+            error => error,
         }
     }
 
@@ -74,6 +95,7 @@ impl Error {
         match self {
             Self::Database(error) => error.is_transient(),
             Self::Artefact { .. } | Self::Broker(_) => true,
+            Self::InBatch { error, .. } => error.is_transient(),
             Self::NoSuchTask(_)
             | Self::NoResult(_)
             | Self::NoSuchDeadLetter(_)

@@ -12,6 +12,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
+use serde_path_to_error::{Path, Segment};
 
 use crate::problem::{Code, Problem};
 
@@ -82,8 +83,8 @@ async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let Object(value) = serde_path_to_error::deserialize(&mut reader)
-        .map_err(|error| refuse(&error.path().to_string(), error.inner()))?;
-    reader.end().map_err(|error| refuse(".", &error))?;
+        .map_err(|error| wrong(error.path(), error.inner()))?;
+    reader.end().map_err(|error| malformed(&error))?;
     Ok(value)
 }
 
@@ -112,14 +113,30 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-fn refuse(path: &str, error: &serde_json::Error) -> Problem {
-    let problem = match error.classify() {
-        Category::Data if path == "." => Problem::invalid(error.to_string()),
-        Category::Data => Problem::invalid(format!("{path}: {error}")).with("field", path),
-        Category::Syntax | Category::Eof | Category::Io => {
-            Problem::new(Code::MalformedJson, format!("the body is not JSON: {error}"))
-        }
+fn wrong(path: &Path, error: &serde_json::Error) -> Problem {
+    if error.classify() != Category::Data {
+        return malformed(error);
+    }
+    let item = path.iter().find_map(|segment| match segment {
+        Segment::Seq { index } => Some(*index),
+        Segment::Map { .. } | Segment::Enum { .. } | Segment::Unknown => None,
+    });
+    let field = path.to_string();
+    let mut problem = match field.as_str() {
+        "." => Problem::invalid(error.to_string()),
+        field => Problem::invalid(format!("{field}: {error}")).with("field", field),
     };
+    if let Some(index) = item {
+        problem = problem.with("index", index);
+    }
+    at(problem, error)
+}
+
+fn malformed(error: &serde_json::Error) -> Problem {
+    at(Problem::new(Code::MalformedJson, format!("the body is not JSON: {error}")), error)
+}
+
+fn at(problem: Problem, error: &serde_json::Error) -> Problem {
     problem.with("line", error.line()).with("column", error.column())
 }
 

@@ -23,6 +23,11 @@ impl From<Error> for Problem {
                 .with("actual", actual),
             Error::Lost(_) => Self::new(Code::TaskLost, text),
             Error::KeyReused(_) => Self::new(Code::IdempotencyKeyReused, text),
+            Error::InBatch { index, error } => {
+                let problem = Self::from(*error);
+                let detail = format!("tasks[{index}]: {}", problem.detail);
+                Self { detail, ..problem }.with("index", index)
+            }
             Error::Artefact { operation, source } => {
                 tracing::warn!(error = %source, operation, "an artefact could not be reached");
                 Self::new(Code::ArtefactError, format!("the artefact could not be {operation}"))
