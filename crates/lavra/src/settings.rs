@@ -1,10 +1,10 @@
 //! Settings: flags over `LAVRA_*` over `lavra.toml` over defaults. Unknown keys are errors.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
 use lavra_db::{Environment, Schema, Target};
 use lavra_tasks::builtin::Retention;
 use lavra_tasks::{Backoff, Policy};
@@ -55,9 +55,20 @@ struct TasksFile {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct TypeFile {
+pub(crate) struct TypeFile {
     max_retries: Option<i32>,
     timeout_seconds: Option<u64>,
+}
+
+impl TypeFile {
+    /// The policy with what the file says otherwise.
+    pub(crate) fn over(&self, policy: Policy) -> Policy {
+        Policy {
+            max_retries: self.max_retries.unwrap_or(policy.max_retries),
+            timeout: self.timeout_seconds.map(Duration::from_secs).or(policy.timeout),
+            ..policy
+        }
+    }
 }
 
 /// Everything that was configured, with its defaults.
@@ -75,7 +86,8 @@ pub(crate) struct Settings {
     pub(crate) stale: Duration,
     pub(crate) backoff: Backoff,
     pub(crate) cleanup_cron: String,
-    pub(crate) types: BTreeMap<String, Policy>,
+    /// How task types are treated, where the file says so.
+    pub(crate) types: BTreeMap<String, TypeFile>,
     pub(crate) retention: Retention,
 }
 
@@ -115,18 +127,18 @@ impl Settings {
             stale: millis(file.tasks.stale_ms, Duration::from_secs(10)),
             backoff: backoff(&file.tasks),
             cleanup_cron: file.tasks.cleanup_cron.unwrap_or_else(|| "17 3 * * *".into()),
-            types: file.tasks.types.into_iter().map(|(kind, t)| (kind, policy(&t))).collect(),
+            types: file.tasks.types,
             retention: file.retention,
         })
     }
 }
 
 fn read(path: &Path) -> anyhow::Result<File> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("the settings file {} cannot be read", path.display()))?;
-    toml::from_str(&text).map_err(|error| {
-        BadUsage(format!("{}: {}", path.display(), error.to_string().trim_end())).into()
-    })
+    let wrong = |error: &dyn Display| {
+        BadUsage(format!("{}: {}", path.display(), error.to_string().trim_end()))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    Ok(toml::from_str(&text).map_err(|error| wrong(&error))?)
 }
 
 fn millis(value: Option<u64>, default: Duration) -> Duration {
@@ -155,14 +167,5 @@ fn backoff(file: &TasksFile) -> Backoff {
     Backoff {
         first: millis(file.backoff_first_ms, default.first),
         longest: millis(file.backoff_longest_ms, default.longest),
-    }
-}
-
-fn policy(file: &TypeFile) -> Policy {
-    let default = Policy::default();
-    Policy {
-        max_retries: file.max_retries.unwrap_or(default.max_retries),
-        timeout: file.timeout_seconds.map(Duration::from_secs),
-        ..default
     }
 }

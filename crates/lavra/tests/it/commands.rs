@@ -26,6 +26,7 @@ fn mistakes_are_said_with_a_code_and_what_to_do() {
     refused(&place, &["task", "show", "seven"], 1, &["error[bad_id]"]);
     refused(&place, &["task", "list", "--status", "RED"], 1, &["bad_query", "PENDING"]);
     refused(&place, &["serve", "--listen", "0.0.0.0:0"], 2, &["only loopback"]);
+    refused(&place, &["--config", "none.toml", "task", "list"], 2, &["bad_usage", "none.toml"]);
     refused(&place, &["serve", "--listen", "here"], 2, &["HOST:PORT"]);
     refused(&place, &["task", "dance"], 2, &["unrecognized subcommand"]);
     refused(&place, &["schedule", "set", "a", "http", "61 * * * *"], 1, &["not a cron line"]);
@@ -53,11 +54,39 @@ fn a_typo_in_the_settings_is_shown_with_its_line() {
 }
 
 #[test]
+fn the_settings_of_a_type_count_for_those_that_come_with_the_program_too() {
+    let place = Place::on_duckdb();
+    std::fs::write(
+        place.directory.path().join("lavra.toml"),
+        "[tasks.types.http]\nmax_retries = 7\n[tasks.types.cleanup]\nmax_retries = 1\n",
+    )
+    .unwrap();
+    let payload = r#"{"url": "http://127.0.0.1:1/"}"#;
+    let task = place.json(&["task", "create", "http", "--payload", payload]);
+    assert_eq!(task["max_retries"], 7, "{task}");
+    assert_eq!(place.json(&["task", "create", "cleanup"])["max_retries"], 1);
+    refused(&place, &["task", "create", "cleanup", "--idempotent"], 1, &["cannot be idempotent"]);
+}
+
+#[test]
 fn a_schema_name_with_a_quote_is_refused() {
     let place = Place::on_duckdb();
     let output = place.command(&["migrate"]).env("DB_SCHEMA", "a\"b").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("DB_SCHEMA"));
+}
+
+#[test]
+fn a_schedule_is_shown_whole_when_it_is_set() {
+    let place = Place::on_duckdb();
+    let output = place.run(&["schedule", "set", "nightly", "http", "0 3 * * *"]);
+    let data = String::from_utf8_lossy(&output.stdout);
+    for part in ["nightly", "http", "0 3 * * *", "true", "T03:00:00Z"] {
+        assert!(data.contains(part), "{part}: {data}");
+    }
+    let set = place.json(&["schedule", "set", "nightly", "http", "5 * * * *"]);
+    assert_eq!(set["cron"], "5 * * * *", "{set}");
+    assert_eq!(place.json(&["schedule", "list"])["items"].as_array().unwrap(), &[set]);
 }
 
 #[test]
