@@ -9,6 +9,7 @@ use lavra_db::Holder;
 use serde_json::Value;
 use tower::ServiceExt;
 
+use crate::exit::OwnCode;
 use crate::node::{Node, Parts};
 use crate::settings::Settings;
 
@@ -32,7 +33,6 @@ pub(crate) enum Client {
 #[derive(Debug, thiserror::Error)]
 #[error("{detail}")]
 pub(crate) struct Refused {
-    pub(crate) status: u16,
     pub(crate) code: String,
     pub(crate) detail: String,
 }
@@ -126,8 +126,7 @@ fn read(status: StatusCode, answer: &[u8]) -> anyhow::Result<Value> {
     }
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     Err(Refused {
-        status: status.as_u16(),
-        code: text("code").unwrap_or_else(|| "error".into()),
+        code: text("code").unwrap_or_else(|| OwnCode::Error.as_str().into()),
         detail: text("detail").or_else(|| text("title")).unwrap_or_else(|| status.to_string()),
     }
     .into())

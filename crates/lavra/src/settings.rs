@@ -20,6 +20,7 @@ pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 
 /// `lavra.toml`.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(default, deny_unknown_fields)]
 struct File {
     database: Option<String>,
@@ -35,6 +36,7 @@ struct File {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(default, deny_unknown_fields)]
 struct RunnerFile {
     concurrency: Option<usize>,
@@ -44,6 +46,7 @@ struct RunnerFile {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(default, deny_unknown_fields)]
 struct TasksFile {
     stale_ms: Option<u64>,
@@ -54,6 +57,7 @@ struct TasksFile {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TypeFile {
     max_retries: Option<i32>,
@@ -168,4 +172,22 @@ fn backoff(file: &TasksFile) -> Backoff {
         first: millis(file.backoff_first_ms, default.first),
         longest: millis(file.backoff_longest_ms, default.longest),
     }
+}
+
+/// Every key of the file, as it is documented.
+#[cfg(test)]
+pub(crate) fn keys() -> std::collections::BTreeSet<String> {
+    fn collect(prefix: &str, value: &serde_json::Value, keys: &mut Vec<String>) {
+        match value.as_object() {
+            Some(fields) => fields
+                .iter()
+                .for_each(|(name, value)| collect(&format!("{prefix}.{name}"), value, keys)),
+            None => keys.push(prefix.trim_start_matches('.').to_owned()),
+        }
+    }
+    let types = BTreeMap::from([("NAME".to_owned(), TypeFile::default())]);
+    let file = File { tasks: TasksFile { types, ..TasksFile::default() }, ..File::default() };
+    let mut keys = Vec::new();
+    collect("", &serde_json::to_value(file).unwrap(), &mut keys);
+    keys.into_iter().collect()
 }

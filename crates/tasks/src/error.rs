@@ -55,25 +55,6 @@ pub enum Error {
 }
 
 impl Error {
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Database(error) => error.code(),
-            Self::NoSuchTask(_) => "task_not_found",
-            Self::NoResult(_) => "result_not_found",
-            Self::NoSuchDeadLetter(_) => "dead_letter_not_found",
-            Self::NoSuchSchedule(_) => "schedule_not_found",
-            Self::UnknownType { .. } => "unknown_task_type",
-            Self::Invalid(_) => "invalid_request",
-            Self::Illegal(_) => "illegal_transition",
-            Self::VersionMismatch { .. } => "version_mismatch",
-            Self::Lost(_) => "task_lost",
-            Self::KeyReused(_) => "idempotency_key_reused",
-            Self::InBatch { error, .. } => error.code(),
-            Self::Artefact { .. } => "artefact_error",
-            Self::Broker(_) => "broker_error",
-        }
-    }
-
     /// Says which of several requests this is about, unless it is about the database.
     pub(crate) fn of_request(self, index: usize) -> Self {
         match self {
