@@ -65,7 +65,7 @@ async fn create(client: &Client, args: TaskCreate, printer: &Printer) -> anyhow:
     } else {
         printer.data(&id);
     }
-    if !client.is_served() && !printer.is_json() {
+    if client.is_alone() && !printer.is_json() {
         printer.note("it waits: no server holds this database; `lavra serve` runs it");
     }
     Ok(Exit::Done)

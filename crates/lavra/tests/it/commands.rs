@@ -77,6 +77,16 @@ fn a_schema_name_with_a_quote_is_refused() {
 }
 
 #[test]
+fn only_on_a_file_that_nobody_serves_does_a_new_task_wait_for_a_server() {
+    for (place, waits) in [(Place::on_duckdb(), true), (Place::on_postgres(), false)] {
+        let output = place.run(&["task", "create", "cleanup"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(said.contains("no server holds this database"), waits, "{said}");
+    }
+}
+
+#[test]
 fn a_schedule_is_shown_whole_when_it_is_set() {
     let place = Place::on_duckdb();
     let output = place.run(&["schedule", "set", "nightly", "http", "0 3 * * *"]);
@@ -141,6 +151,12 @@ fn the_demonstration_ends_well() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     let data = String::from_utf8_lossy(&output.stdout);
     assert_eq!(data.matches("COMPLETED").count(), 5, "{data}");
+    // Made, started, requested, completed, in one attempt.
+    let http = data.lines().find(|line| line.contains(" http ")).unwrap();
+    assert!(
+        http.split_whitespace().eq(http.split_whitespace().take(3).chain(["1", "4"])),
+        "{http}"
+    );
 }
 
 #[test]
