@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lavra_db::{Environment, Schema, Target};
 use lavra_tasks::builtin::Retention;
-use lavra_tasks::{Backoff, Policy};
+use lavra_tasks::{Backoff, Policy, check_kind};
 use serde::Deserialize;
 
 use crate::cli::Options;
@@ -102,6 +102,9 @@ impl Settings {
             None if Path::new(DEFAULT_FILE).exists() => read(Path::new(DEFAULT_FILE))?,
             None => File::default(),
         };
+        for kind in file.tasks.types.keys() {
+            check_kind(kind).map_err(|error| BadUsage(format!("[tasks.types]: {error}")))?;
+        }
         let environment = Environment(|name: &str| std::env::var(name).ok());
         let target = match options.database.as_ref().or(file.database.as_ref()) {
             Some(text) => Target::parse(text)?,

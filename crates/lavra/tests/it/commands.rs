@@ -51,6 +51,8 @@ fn a_typo_in_the_settings_is_shown_with_its_line() {
     std::fs::write(place.directory.path().join("lavra.toml"), "[runner]\nconcurency = 3\n")
         .unwrap();
     refused(&place, &["task", "list"], 2, &["lavra.toml", "concurency", "concurrency"]);
+    std::fs::write(place.directory.path().join("lavra.toml"), "[tasks.types.\"a b\"]\n").unwrap();
+    refused(&place, &["task", "list"], 2, &["error[bad_usage]", "[tasks.types]", "a b"]);
 }
 
 #[test]
@@ -111,8 +113,16 @@ fn a_held_file_is_reached_through_its_holder() {
     let args = ["task", "create", "count", "--payload", bad, "--max-retries", "0", "--wait"];
     let output = place.run(&args);
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    place.run(&args);
     let letters = place.json(&["dead-letter", "list"]);
-    assert_eq!(letters["items"].as_array().unwrap().len(), 1, "{letters}");
+    assert_eq!(letters["items"].as_array().unwrap().len(), 2, "{letters}");
+    let output = place.run(&["dead-letter", "list", "--limit", "1"]);
+    let newest = letters["items"][0]["id"].as_str().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains(newest), "{output:?}");
+    let more = format!("more: --cursor {newest}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&more), "{output:?}");
+    let rest = place.json(&["dead-letter", "list", "--cursor", newest]);
+    assert_eq!(rest["items"].as_array().unwrap(), &letters["items"].as_array().unwrap()[1..]);
     // A second opener that needs the file itself says who has it.
     refused(
         &place,
