@@ -37,8 +37,17 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<i32>, Problem> {
     })
 }
 
-pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    Ok(text(headers, &IDEMPOTENCY_KEY)?.map(str::to_owned))
+pub(crate) fn idempotency_key(
+    headers: &HeaderMap,
+    longest: usize,
+) -> Result<Option<String>, Problem> {
+    let Some(key) = text(headers, &IDEMPOTENCY_KEY)? else { return Ok(None) };
+    let printable = key.chars().all(|letter| letter == ' ' || letter.is_ascii_graphic());
+    if !printable || !(1..=longest).contains(&key.len()) {
+        let rule = format!("Idempotency-Key must be 1 to {longest} printable characters");
+        return Err(Problem::invalid(rule));
+    }
+    Ok(Some(key.to_owned()))
 }
 
 /// A browser that has seen no id yet sends none, or an empty one.

@@ -18,7 +18,8 @@ use crate::problem::Problem;
 use crate::wire::Task;
 
 const MOST: usize = 10_000;
-/// So that `#9999` can stand behind it.
+const LONGEST_KEY: usize = 255;
+/// So that its place, `#9999`, can stand behind it.
 const LONGEST_KEY_OF_MANY: usize = 249;
 
 /// A request for a task.
@@ -99,7 +100,7 @@ pub(crate) async fn one(
     headers: HeaderMap,
     JsonBody(request): JsonBody<NewTask>,
 ) -> Result<Response, Problem> {
-    let key = idempotency_key(&headers)?;
+    let key = idempotency_key(&headers, LONGEST_KEY)?;
     let created = tasks.create(request.keyed(key)).await?;
     let task = tasks.task(created.id).await?;
     let location = HeaderValue::try_from(format!("/tasks/{}", created.id));
@@ -130,8 +131,9 @@ pub(crate) struct Made {
 
 /// Make up to 10,000 tasks in one transaction
 ///
-/// In the order of the request. If one of them is wrong, none is made. With an `Idempotency-Key`
-/// the batch may be repeated: each of its tasks has the key with its place.
+/// In the order of the request. If one of them is wrong, none is made, and `index` of the problem
+/// is its place, from 0. With an `Idempotency-Key` the batch may be repeated: each of its tasks
+/// has the key with its place.
 #[utoipa::path(
     post,
     path = "/tasks:batch",
@@ -154,13 +156,7 @@ pub(crate) async fn batch(
         let rule = format_args!("must be 1 to {MOST}, not {}", batch.tasks.len());
         return Err(Problem::field("tasks", rule));
     }
-    let key = idempotency_key(&headers)?;
-    if key.as_ref().is_some_and(|key| !(1..=LONGEST_KEY_OF_MANY).contains(&key.len())) {
-        let text = format!(
-            "Idempotency-Key must be 1 to {LONGEST_KEY_OF_MANY} printable characters for a batch"
-        );
-        return Err(Problem::invalid(text));
-    }
+    let key = idempotency_key(&headers, LONGEST_KEY_OF_MANY)?;
     let keys = (0..).map(|place| key.as_ref().map(|key| format!("{key}#{place}")));
     let requests = batch.tasks.into_iter().zip(keys).map(|(Object(task), key)| task.keyed(key));
     let created = tasks.create_all(requests.collect()).await?;

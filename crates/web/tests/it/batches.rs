@@ -75,9 +75,10 @@ async fn the_key_of_a_batch_leaves_room_for_the_places() {
     let server = Server::file().await;
     keyed(&server, &"k".repeat(249), &batch(3)).await.expect(201);
     let before = server.written().await;
-    for key in ["", " ", &"k".repeat(250)] {
+    for key in ["", " ", "a\tb", &"k".repeat(250)] {
         let problem = keyed(&server, key, &batch(3)).await.problem(422, "invalid_request");
         assert!(problem["detail"].as_str().unwrap().contains("1 to 249"), "{problem}");
+        assert!(problem.get("index").is_none(), "{problem}");
     }
     assert_eq!(server.written().await, before);
 }
