@@ -69,22 +69,6 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
 }
 
 impl Error {
-    /// A stable name that scripts may match and the documentation explains.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Unreachable { .. } | Self::Timeout { .. } => "database_unreachable",
-            Self::Held { .. } => "database_held",
-            Self::Newer { .. } => "database_newer",
-            Self::Migration { source, .. } => source.code(),
-            Self::DiskFull { .. } => "disk_full",
-            Self::Config(_) => "bad_configuration",
-            Self::Secret(_) => "secret_unreadable",
-            Self::Duck { .. } | Self::Postgres { .. } | Self::Io { .. } | Self::Thread(_) => {
-                "database_error"
-            }
-        }
-    }
-
     /// Whether the same call may succeed a little later, with nothing changed by us: the server
     /// restarts, a connection is cut, the disk is full for now.
     pub fn is_transient(&self) -> bool {

@@ -202,7 +202,14 @@ pub(crate) struct TaskList {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadLetter {
-    List,
+    /// List dead letters, newest first.
+    List {
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
+        limit: u16,
+        /// Where the last page ended.
+        #[arg(long)]
+        cursor: Option<String>,
+    },
     /// Put the task of a dead letter back into the queue.
     Redrive {
         id: String,

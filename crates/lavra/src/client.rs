@@ -5,10 +5,11 @@ use anyhow::{Context, bail};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
-use lavra_db::Holder;
+use lavra_db::{Database, Holder};
 use serde_json::Value;
 use tower::ServiceExt;
 
+use crate::exit::OwnCode;
 use crate::node::{Node, Parts};
 use crate::settings::Settings;
 
@@ -19,7 +20,7 @@ pub(crate) enum Client {
     /// The node stays open as long as the router is used.
     Here {
         router: Router,
-        _node: Box<Node>,
+        node: Box<Node>,
     },
     There {
         http: reqwest::Client,
@@ -32,7 +33,6 @@ pub(crate) enum Client {
 #[derive(Debug, thiserror::Error)]
 #[error("{detail}")]
 pub(crate) struct Refused {
-    pub(crate) status: u16,
     pub(crate) code: String,
     pub(crate) detail: String,
 }
@@ -43,7 +43,7 @@ impl Client {
             return Ok(Self::there(server, None));
         }
         let error = match Node::open(settings, Parts::default()).await {
-            Ok(node) => return Ok(Self::Here { router: node.router(), _node: Box::new(node) }),
+            Ok(node) => return Ok(Self::Here { router: node.router(), node: Box::new(node) }),
             Err(error) => error,
         };
         match error.downcast_ref() {
@@ -59,9 +59,13 @@ impl Client {
         Self::There { http: reqwest::Client::new(), base, token }
     }
 
-    /// Whether a server is behind this client, which runs what is created.
-    pub(crate) fn is_served(&self) -> bool {
-        matches!(self, Self::There { .. })
+    /// Whether nobody else can run what is created: this process holds the file. On a PostgreSQL
+    /// server others may be at work.
+    pub(crate) fn is_alone(&self) -> bool {
+        match self {
+            Self::Here { node, .. } => matches!(node.database, Database::Duck(_)),
+            Self::There { .. } => false,
+        }
     }
 
     pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
@@ -126,8 +130,7 @@ fn read(status: StatusCode, answer: &[u8]) -> anyhow::Result<Value> {
     }
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     Err(Refused {
-        status: status.as_u16(),
-        code: text("code").unwrap_or_else(|| "error".into()),
+        code: text("code").unwrap_or_else(|| OwnCode::Error.as_str().into()),
         detail: text("detail").or_else(|| text("title")).unwrap_or_else(|| status.to_string()),
     }
     .into())

@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+use lavra_web::Code;
+
+use crate::client::Refused;
 use crate::printer::Printer;
 
 #[derive(Debug)]
@@ -39,11 +42,45 @@ impl Exit {
 
 impl From<anyhow::Error> for Exit {
     fn from(error: anyhow::Error) -> Self {
-        let is_usage = error
-            .downcast_ref::<lavra_db::Error>()
-            .is_some_and(|error| matches!(error, lavra_db::Error::Config(_)));
-        if is_usage || error.is::<BadUsage>() { Self::BadUsage(error) } else { Self::Failed(error) }
+        let is_usage = |code: &str| {
+            code == OwnCode::BadUsage.as_str() || code == Code::BadConfiguration.as_str()
+        };
+        if is_usage(&code(&error)) { Self::BadUsage(error) } else { Self::Failed(error) }
     }
+}
+
+/// The codes that only the command line has; all others are the interface's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OwnCode {
+    BadUsage,
+    /// Whatever has no code of its own.
+    Error,
+}
+
+impl OwnCode {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::BadUsage => "bad_usage",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// The stable code of an error: the first that is known of what led to it.
+pub(crate) fn code(error: &anyhow::Error) -> String {
+    let known = error.chain().find_map(|cause| {
+        if let Some(error) = cause.downcast_ref::<lavra_tasks::Error>() {
+            return Some(Code::from(error).as_str().to_owned());
+        }
+        if let Some(error) = cause.downcast_ref::<lavra_db::Error>() {
+            return Some(Code::from(error).as_str().to_owned());
+        }
+        if let Some(refused) = cause.downcast_ref::<Refused>() {
+            return Some(refused.code.clone());
+        }
+        cause.is::<BadUsage>().then(|| OwnCode::BadUsage.as_str().to_owned())
+    });
+    known.unwrap_or_else(|| OwnCode::Error.as_str().to_owned())
 }
 
 /// A mistake in what was typed or configured.

@@ -5,6 +5,8 @@ use std::io::IsTerminal;
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
+use crate::variables::Variable;
+
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum Format {
     #[default]
@@ -18,7 +20,7 @@ pub(crate) fn start(verbose: u8, format: Format) {
         1 => "info,lavra=debug,lavra_db=debug,lavra_tasks=debug,lavra_web=debug,lapin=warn",
         _ => "debug",
     };
-    let filter = std::env::var("LAVRA_LOG").unwrap_or_else(|_| default.to_owned());
+    let filter = Variable::Log.read().unwrap_or_else(|| default.to_owned());
     let filter = EnvFilter::try_new(&filter).unwrap_or_else(|_| EnvFilter::new(default));
     let base = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -9,6 +9,10 @@ mod logging;
 mod node;
 mod printer;
 mod settings;
+mod variables;
+
+#[cfg(test)]
+mod documented;
 
 use clap::Parser;
 

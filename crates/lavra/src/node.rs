@@ -1,5 +1,6 @@
 //! A process of lavra: an open database with the parts that run on it.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -60,12 +61,15 @@ impl Node {
             }
             Broker::new(config)
         });
-        let mut policies = settings.types.clone();
-        policies.extend(built_in(parts).map(|(kind, policy)| (kind.to_owned(), policy)));
-        let service = lavra_tasks::Settings { broker, backoff: settings.backoff, policies };
+        let policies = policies(settings, parts);
+        let service =
+            lavra_tasks::Settings { broker, backoff: settings.backoff, policies: policies.clone() };
         let tasks = Tasks::open(&database, service).await?;
-        let registry =
-            if parts.run { handlers(settings, parts, &tasks)? } else { Registry::default() };
+        let registry = if parts.run {
+            handlers(settings, parts, &policies, &tasks)?
+        } else {
+            Registry::default()
+        };
         if parts.run {
             tasks.schedule_once("cleanup", "cleanup", &settings.cleanup_cron).await?;
         }
@@ -152,26 +156,34 @@ async fn open(settings: &Settings, patience: Duration) -> lavra_db::Result<Datab
     }
 }
 
-fn built_in(parts: Parts) -> impl Iterator<Item = (&'static str, Policy)> {
+/// Of the types that come with the program and of those in the settings, which have the last word.
+fn policies(settings: &Settings, parts: Parts) -> BTreeMap<String, Policy> {
     let cleanup = Policy { may_be_idempotent: false, ..Policy::default() };
     let hour = Policy { timeout: Some(Duration::from_secs(3700)), ..Policy::default() };
-    let demo = parts.demo_types.then(|| ("count", Policy::default()));
-    [("cleanup", cleanup), ("http", hour)].into_iter().chain(demo)
+    let mut policies = BTreeMap::from([("cleanup".to_owned(), cleanup), ("http".to_owned(), hour)]);
+    if parts.demo_types {
+        policies.insert("count".to_owned(), Policy::default());
+    }
+    for (kind, set) in &settings.types {
+        let policy = policies.entry(kind.clone()).or_default();
+        *policy = set.over(*policy);
+    }
+    policies
 }
 
-fn handlers(settings: &Settings, parts: Parts, tasks: &Tasks) -> anyhow::Result<Registry> {
+fn handlers(
+    settings: &Settings,
+    parts: Parts,
+    policies: &BTreeMap<String, Policy>,
+    tasks: &Tasks,
+) -> anyhow::Result<Registry> {
     let artefacts = Artefacts::open(&settings.artefacts)?;
     let archive = settings.archive.as_deref().map(Artefacts::open).transpose()?;
-    let policy = |kind: &str| {
-        settings.types.get(kind).copied().unwrap_or_else(|| {
-            built_in(parts).find(|(name, _)| *name == kind).map(|(_, p)| p).unwrap_or_default()
-        })
-    };
+    let policy = |kind: &str| policies.get(kind).copied().unwrap_or_default();
     let cleanup = Cleanup::new(tasks.clone(), settings.retention, artefacts.clone(), archive);
     let http = Http::new(artefacts, parts.private_allowed)?;
-    let mut registry = Registry::default()
-        .with(cleanup, Policy { may_be_idempotent: false, ..policy("cleanup") })
-        .with(http, policy("http"));
+    let mut registry =
+        Registry::default().with(cleanup, policy("cleanup")).with(http, policy("http"));
     if parts.demo_types {
         registry = registry.with(Count, policy("count"));
     }

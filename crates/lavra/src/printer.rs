@@ -59,7 +59,7 @@ impl Printer {
     }
 
     pub(crate) fn error(&self, error: &anyhow::Error) {
-        let code = code(error);
+        let code = crate::exit::code(error);
         if self.json {
             let value =
                 serde_json::json!({ "error": { "code": code, "detail": format!("{error:#}") } });
@@ -68,23 +68,4 @@ impl Printer {
             let _closed = writeln!(std::io::stderr(), "error[{code}]: {error:#}");
         }
     }
-}
-
-/// The stable code of whatever lies at the bottom of an error.
-fn code(error: &anyhow::Error) -> String {
-    for cause in error.chain() {
-        if let Some(error) = cause.downcast_ref::<lavra_tasks::Error>() {
-            return error.code().into();
-        }
-        if let Some(error) = cause.downcast_ref::<lavra_db::Error>() {
-            return error.code().into();
-        }
-        if let Some(error) = cause.downcast_ref::<crate::client::Refused>() {
-            return error.code.clone();
-        }
-        if cause.is::<crate::exit::BadUsage>() {
-            return "bad_usage".into();
-        }
-    }
-    "error".into()
 }

@@ -1,13 +1,13 @@
 //! Settings: flags over `LAVRA_*` over `lavra.toml` over defaults. Unknown keys are errors.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
 use lavra_db::{Environment, Schema, Target};
 use lavra_tasks::builtin::Retention;
-use lavra_tasks::{Backoff, Policy};
+use lavra_tasks::{Backoff, Policy, check_kind};
 use serde::Deserialize;
 
 use crate::cli::Options;
@@ -20,6 +20,7 @@ pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 
 /// `lavra.toml`.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(default, deny_unknown_fields)]
 struct File {
     database: Option<String>,
@@ -35,6 +36,7 @@ struct File {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(default, deny_unknown_fields)]
 struct RunnerFile {
     concurrency: Option<usize>,
@@ -44,6 +46,7 @@ struct RunnerFile {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(default, deny_unknown_fields)]
 struct TasksFile {
     stale_ms: Option<u64>,
@@ -54,10 +57,22 @@ struct TasksFile {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(default, deny_unknown_fields)]
-struct TypeFile {
+pub(crate) struct TypeFile {
     max_retries: Option<i32>,
     timeout_seconds: Option<u64>,
+}
+
+impl TypeFile {
+    /// The policy with what the file says otherwise.
+    pub(crate) fn over(&self, policy: Policy) -> Policy {
+        Policy {
+            max_retries: self.max_retries.unwrap_or(policy.max_retries),
+            timeout: self.timeout_seconds.map(Duration::from_secs).or(policy.timeout),
+            ..policy
+        }
+    }
 }
 
 /// Everything that was configured, with its defaults.
@@ -75,7 +90,8 @@ pub(crate) struct Settings {
     pub(crate) stale: Duration,
     pub(crate) backoff: Backoff,
     pub(crate) cleanup_cron: String,
-    pub(crate) types: BTreeMap<String, Policy>,
+    /// How task types are treated, where the file says so.
+    pub(crate) types: BTreeMap<String, TypeFile>,
     pub(crate) retention: Retention,
 }
 
@@ -86,6 +102,9 @@ impl Settings {
             None if Path::new(DEFAULT_FILE).exists() => read(Path::new(DEFAULT_FILE))?,
             None => File::default(),
         };
+        for kind in file.tasks.types.keys() {
+            check_kind(kind).map_err(|error| BadUsage(format!("[tasks.types]: {error}")))?;
+        }
         let environment = Environment(|name: &str| std::env::var(name).ok());
         let target = match options.database.as_ref().or(file.database.as_ref()) {
             Some(text) => Target::parse(text)?,
@@ -115,18 +134,18 @@ impl Settings {
             stale: millis(file.tasks.stale_ms, Duration::from_secs(10)),
             backoff: backoff(&file.tasks),
             cleanup_cron: file.tasks.cleanup_cron.unwrap_or_else(|| "17 3 * * *".into()),
-            types: file.tasks.types.into_iter().map(|(kind, t)| (kind, policy(&t))).collect(),
+            types: file.tasks.types,
             retention: file.retention,
         })
     }
 }
 
 fn read(path: &Path) -> anyhow::Result<File> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("the settings file {} cannot be read", path.display()))?;
-    toml::from_str(&text).map_err(|error| {
-        BadUsage(format!("{}: {}", path.display(), error.to_string().trim_end())).into()
-    })
+    let wrong = |error: &dyn Display| {
+        BadUsage(format!("{}: {}", path.display(), error.to_string().trim_end()))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    Ok(toml::from_str(&text).map_err(|error| wrong(&error))?)
 }
 
 fn millis(value: Option<u64>, default: Duration) -> Duration {
@@ -158,11 +177,20 @@ fn backoff(file: &TasksFile) -> Backoff {
     }
 }
 
-fn policy(file: &TypeFile) -> Policy {
-    let default = Policy::default();
-    Policy {
-        max_retries: file.max_retries.unwrap_or(default.max_retries),
-        timeout: file.timeout_seconds.map(Duration::from_secs),
-        ..default
+/// Every key of the file, as it is documented.
+#[cfg(test)]
+pub(crate) fn keys() -> std::collections::BTreeSet<String> {
+    fn collect(prefix: &str, value: &serde_json::Value, keys: &mut Vec<String>) {
+        match value.as_object() {
+            Some(fields) => fields
+                .iter()
+                .for_each(|(name, value)| collect(&format!("{prefix}.{name}"), value, keys)),
+            None => keys.push(prefix.trim_start_matches('.').to_owned()),
+        }
     }
+    let types = BTreeMap::from([("NAME".to_owned(), TypeFile::default())]);
+    let file = File { tasks: TasksFile { types, ..TasksFile::default() }, ..File::default() };
+    let mut keys = Vec::new();
+    collect("", &serde_json::to_value(file).unwrap(), &mut keys);
+    keys.into_iter().collect()
 }

@@ -115,7 +115,7 @@ fn invalid<T>(text: impl Into<String>) -> Result<T> {
 }
 
 /// A name that can stand in a queue's name, a URL and a log line.
-pub(crate) fn check_kind(kind: &str) -> Result<()> {
+pub fn check_kind(kind: &str) -> Result<()> {
     let starts_well = kind.starts_with(|c: char| c.is_ascii_alphabetic());
     let goes_on_well = kind.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
     if !starts_well || !goes_on_well || kind.len() > 128 {

@@ -35,10 +35,7 @@ impl Tasks {
         payload: Value,
     ) -> Result<Schedule> {
         crate::create::check_kind(name)?;
-        if !self.known().iter().any(|known| known == kind) {
-            let known = self.known().join(", ");
-            return Err(Error::UnknownType { kind: kind.to_owned(), known });
-        }
+        self.policy_for_new(kind).await?;
         crate::create::check_text("payload", &payload)?;
         let schedule = Schedule {
             name: name.to_owned(),

@@ -43,6 +43,10 @@ pub enum Error {
     #[error("the Idempotency-Key {0:?} was used for another request before")]
     KeyReused(String),
 
+    /// What is wrong with one of several requests.
+    #[error("tasks[{index}]: {error}")]
+    InBatch { index: usize, error: Box<Error> },
+
     #[error("the artefact could not be {operation}: {source}")]
     Artefact { operation: &'static str, source: object_store::Error },
 
@@ -51,21 +55,19 @@ pub enum Error {
 }
 
 impl Error {
-    pub fn code(&self) -> &'static str {
+    /// Says which of several requests this is about, unless it is about the database.
+    pub(crate) fn of_request(self, index: usize) -> Self {
         match self {
-            Self::Database(error) => error.code(),
-            Self::NoSuchTask(_) => "task_not_found",
-            Self::NoResult(_) => "result_not_found",
-            Self::NoSuchDeadLetter(_) => "dead_letter_not_found",
-            Self::NoSuchSchedule(_) => "schedule_not_found",
-            Self::UnknownType { .. } => "unknown_task_type",
-            Self::Invalid(_) => "invalid_request",
-            Self::Illegal(_) => "illegal_transition",
-            Self::VersionMismatch { .. } => "version_mismatch",
-            Self::Lost(_) => "task_lost",
-            Self::KeyReused(_) => "idempotency_key_reused",
-            Self::Artefact { .. } => "artefact_error",
-            Self::Broker(_) => "broker_error",
+            Self::Database(_) => self,
+            error => Self::InBatch { index, error: Box::new(error) },
+        }
+    }
+
+    /// The same where there is only one request.
+    pub(crate) fn of_the_only_one(self) -> Self {
+        match self {
+            Self::InBatch { error, .. } => *error,
+            error => error,
         }
     }
 
@@ -74,6 +76,7 @@ impl Error {
         match self {
             Self::Database(error) => error.is_transient(),
             Self::Artefact { .. } | Self::Broker(_) => true,
+            Self::InBatch { error, .. } => error.is_transient(),
             Self::NoSuchTask(_)
             | Self::NoResult(_)
             | Self::NoSuchDeadLetter(_)

@@ -23,7 +23,7 @@ mod wake;
 pub use artefact::{Artefacts, Pointer};
 pub use backoff::Backoff;
 pub use bell::Ears;
-pub use create::{MAX_METADATA, NewTask};
+pub use create::{MAX_METADATA, NewTask, check_kind};
 pub use cron::next_time;
 pub use duckdb::DuckDb;
 pub use error::{Error, Result};

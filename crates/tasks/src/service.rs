@@ -145,17 +145,20 @@ impl Tasks {
 
     /// Makes one task.
     pub async fn create(&self, task: NewTask) -> Result<Created> {
-        let created = self.create_all(vec![task]).await?;
+        let created = self.create_all(vec![task]).await.map_err(Error::of_the_only_one)?;
         created.into_iter().next().ok_or_else(|| Error::Invalid("nothing was created".into()))
     }
 
-    /// Makes tasks in one transaction; if any request is wrong, none is made.
+    /// Makes tasks in one transaction; if any request is wrong, none is made, and the error says
+    /// which one it is.
     pub async fn create_all(&self, requests: Vec<NewTask>) -> Result<Vec<Created>> {
         let mut rows: Vec<NewRow> = Vec::with_capacity(requests.len());
-        for request in requests {
-            let policy = self.policy_for_new(&request.kind).await?;
-            rows.push(request.into_row(policy, self.store().clock())?);
+        for (index, request) in requests.into_iter().enumerate() {
+            let row = self.checked(request).await.map_err(|error| error.of_request(index))?;
+            rows.push(row);
         }
+        let keys: Vec<Option<String>> =
+            rows.iter().map(|row| Some(row.key.as_ref()?.key.clone())).collect();
         let brief: Vec<_> = rows
             .iter()
             .map(|row| (row.id, OutboxId(row.event.0), row.kind.clone(), row.delay.is_none()))
@@ -164,7 +167,8 @@ impl Tasks {
         let made = self
             .store()
             .create(rows, Along { announce: self.inner.broker.as_ref().map(Broker::lease), ring })
-            .await?;
+            .await
+            .map_err(|error| about_its_request(error, &keys))?;
         let mut created = Vec::with_capacity(made.len());
         let mut announcements = Vec::new();
         for ((id, outbox, kind, now), made) in brief.into_iter().zip(made) {
@@ -191,6 +195,11 @@ impl Tasks {
         Ok(created)
     }
 
+    async fn checked(&self, request: NewTask) -> Result<NewRow> {
+        let policy = self.policy_for_new(&request.kind).await?;
+        request.into_row(policy, self.store().clock())
+    }
+
     /// A row for a request of the system itself; its type is known.
     pub(crate) fn row(&self, request: NewTask) -> Result<NewRow> {
         let policy = self.inner.policies.get(&request.kind).copied().unwrap_or_default();
@@ -205,7 +214,8 @@ impl Tasks {
         self.inner.bell.work();
     }
 
-    async fn policy_for_new(&self, kind: &str) -> Result<TypePolicy> {
+    /// What is known of a type of which a task is asked for; it must be known.
+    pub(crate) async fn policy_for_new(&self, kind: &str) -> Result<TypePolicy> {
         check_kind(kind)?;
         if !self.knows(kind) {
             // Another process may have declared it since.
@@ -388,7 +398,9 @@ impl Tasks {
         metadata: Option<Value>,
         result: Option<Value>,
     ) -> Result<i32> {
-        for part in [&metadata, &result].into_iter().flatten() {
+        let detail =
+            if let Happening::Step { detail, .. } = &happening { detail.as_ref() } else { None };
+        for part in [metadata.as_ref(), result.as_ref(), detail].into_iter().flatten() {
             crate::create::check_text("the report", part)?;
         }
         let task = self.task(id).await?;
@@ -417,5 +429,14 @@ impl Tasks {
     /// Leaves in order: what the process held is free at once.
     pub async fn retire(&self, process: ProcessId) -> Result<()> {
         self.store().retire(process).await
+    }
+}
+
+/// A store names the key that was used before; the requests are known by their places.
+fn about_its_request(error: Error, keys: &[Option<String>]) -> Error {
+    let Error::KeyReused(key) = &error else { return error };
+    match keys.iter().position(|known| known.as_ref() == Some(key)) {
+        Some(index) => error.of_request(index),
+        None => error,
     }
 }

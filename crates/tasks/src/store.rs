@@ -112,8 +112,8 @@ pub struct ListFilter {
     pub limit: usize,
 }
 
-/// Where in the stream of all events a reader is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where in the stream of all events a reader is; the order is the stream's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
     pub transaction: i64,
     pub event: EventId,

@@ -1,12 +1,18 @@
 //! Bodies: JSON of a bounded size into a type that cannot be wrong.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
+use serde_path_to_error::{Path, Segment};
 
 use crate::problem::{Code, Problem};
 
@@ -75,25 +81,62 @@ async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    // A list of the values in the order of the fields would do as well, and nobody means that.
-    if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return Err(Problem::invalid("the body must be a JSON object, not a list"));
-    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader)
-        .map_err(|error| refuse(&error.path().to_string(), error.inner()))?;
-    reader.end().map_err(|error| refuse(".", &error))?;
+    let Object(value) = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| wrong(error.path(), error.inner()))?;
+    reader.end().map_err(|error| malformed(&error))?;
     Ok(value)
 }
 
-fn refuse(path: &str, error: &serde_json::Error) -> Problem {
-    let problem = match error.classify() {
-        Category::Data if path == "." => Problem::invalid(error.to_string()),
-        Category::Data => Problem::invalid(format!("{path}: {error}")).with("field", path),
-        Category::Syntax | Category::Eof | Category::Io => {
-            Problem::new(Code::MalformedJson, format!("the body is not JSON: {error}"))
-        }
+/// What must come as a JSON object. By itself serde would also take a list of the values in the
+/// order of the fields, and nobody means that.
+#[derive(Debug)]
+pub(crate) struct Object<T>(pub(crate) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+fn wrong(path: &Path, error: &serde_json::Error) -> Problem {
+    if error.classify() != Category::Data {
+        return malformed(error);
+    }
+    let item = path.iter().find_map(|segment| match segment {
+        Segment::Seq { index } => Some(*index),
+        Segment::Map { .. } | Segment::Enum { .. } | Segment::Unknown => None,
+    });
+    let field = path.to_string();
+    let mut problem = match field.as_str() {
+        "." => Problem::invalid(error.to_string()),
+        field => Problem::invalid(format!("{field}: {error}")).with("field", field),
     };
+    if let Some(index) = item {
+        problem = problem.with("index", index);
+    }
+    at(problem, error)
+}
+
+fn malformed(error: &serde_json::Error) -> Problem {
+    at(Problem::new(Code::MalformedJson, format!("the body is not JSON: {error}")), error)
+}
+
+fn at(problem: Problem, error: &serde_json::Error) -> Problem {
     problem.with("line", error.line()).with("column", error.column())
 }
 

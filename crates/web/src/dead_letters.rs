@@ -15,15 +15,16 @@ use uuid::Uuid;
 
 use crate::app::Site;
 use crate::body::JsonBody;
+use crate::limit::Limit;
+use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::Problem;
-use crate::query::{Limit, Page, Params};
+use crate::query::{Page, Params};
 use crate::tasks::tagged;
 use crate::verbs::Verbs;
 use crate::wire::Task;
 
 const MOST: usize = 1000;
-const USUAL: usize = 100;
 const READ: usize = 500;
 
 pub(crate) fn routes() -> OpenApiRouter<Site> {
@@ -108,9 +109,9 @@ pub(crate) async fn list(
     params(("id" = Uuid, Path)),
     responses(
         (status = 200, description = "The task waits again; the letter is gone", body = Task),
-        (status = 404, response = crate::openapi::Refused),
-        (status = 409, response = crate::openapi::Refused),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 404, response = Refused),
+        (status = 409, response = Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn redrive(
@@ -131,8 +132,8 @@ pub(crate) struct Which {
     #[serde(rename = "type")]
     kind: Option<String>,
     /// How many of the type.
-    #[schema(minimum = 1, maximum = 1000, default = 100)]
-    limit: Option<usize>,
+    #[schema(value_type = Option<usize>, minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<Limit<100, MOST>>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -170,7 +171,7 @@ pub(crate) struct Outcome {
     request_body = Which,
     responses(
         (status = 200, description = "What became of each", body = Redriven),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn redrive_many(
@@ -181,13 +182,11 @@ pub(crate) async fn redrive_many(
         Which { ids: Some(ids), kind: None, limit: None } if (1..=MOST).contains(&ids.len()) => {
             ids.into_iter().map(DeadLetterId).collect()
         }
-        Which { ids: None, kind: Some(kind), limit }
-            if limit.is_none_or(|limit| (1..=MOST).contains(&limit)) =>
-        {
-            newest_of(&tasks, &kind, limit.unwrap_or(USUAL)).await?
+        Which { ids: None, kind: Some(kind), limit } => {
+            newest_of(&tasks, &kind, limit.unwrap_or_default().0).await?
         }
         Which { .. } => {
-            let detail = format!("name 1 to {MOST} ids, or a type with a limit of 1 to {MOST}");
+            let detail = format!("name 1 to {MOST} ids, or a type, which may have a limit");
             return Err(Problem::invalid(detail));
         }
     };
@@ -223,12 +222,14 @@ async fn try_one(tasks: &Tasks, id: DeadLetterId) -> Result<Outcome, Problem> {
         Some(letter) => tasks.redrive(&letter).await,
         None => Err(Error::NoSuchDeadLetter(id)),
     };
-    let (redriven, code, detail) = match done {
-        Ok(_) => (true, None, None),
+    let refused = match done {
+        Ok(_) => None,
         Err(Error::Database(error)) => return Err(error.into()),
-        Err(refused) => (false, Some(refused.code()), Some(refused.to_string())),
+        Err(refused) => Some(Problem::from(refused)),
     };
-    Ok(Outcome { id: id.0, task_id, redriven, code, detail })
+    let code = refused.as_ref().map(|problem| problem.code().as_str());
+    let detail = refused.as_ref().map(|problem| problem.detail().to_owned());
+    Ok(Outcome { id: id.0, task_id, redriven: refused.is_none(), code, detail })
 }
 
 /// Remove a dead letter
@@ -242,7 +243,7 @@ async fn try_one(tasks: &Tasks, id: DeadLetterId) -> Result<Outcome, Problem> {
     params(("id" = Uuid, Path)),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 404, response = crate::openapi::Refused),
+        (status = 404, response = Refused),
     ),
 )]
 pub(crate) async fn remove(

@@ -11,12 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::sse;
-use lavra_tasks::model::{Event, EventId};
+use lavra_tasks::model::Event;
 use lavra_tasks::store::Cursor;
 use lavra_tasks::{Result, Tasks};
 use tokio::sync::Mutex;
 use tokio::sync::broadcast::{self, error::RecvError};
-use uuid::Uuid;
 
 use crate::events::Source;
 use crate::wire;
@@ -40,43 +39,25 @@ pub(crate) struct Feed {
 /// An event, made ready once for all listeners.
 #[derive(Clone, Debug)]
 struct Entry {
-    place: Place,
+    place: Cursor,
     data: Arc<str>,
-}
-
-/// Where in the stream an event stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    transaction: i64,
-    event: Uuid,
-}
-
-impl Place {
-    fn cursor(self) -> Cursor {
-        Cursor { transaction: self.transaction, event: EventId(self.event) }
-    }
-
-    fn id(self) -> String {
-        format!("{}:{}", self.transaction, self.event)
-    }
-}
-
-impl From<Cursor> for Place {
-    fn from(cursor: Cursor) -> Self {
-        Self { transaction: cursor.transaction, event: cursor.event.0 }
-    }
 }
 
 impl From<Event> for Entry {
     fn from(event: Event) -> Self {
-        let place = Place { transaction: event.transaction, event: event.id.0 };
+        let place = Cursor { transaction: event.transaction, event: event.id };
         let data = serde_json::to_string(&wire::Event::from(event)).unwrap_or_default();
         Self { place, data: data.into() }
     }
 }
 
-async fn read(tasks: &Tasks, after: Place) -> Result<Vec<Entry>> {
-    let events = tasks.store().stream_since(after.cursor(), PAGE).await?;
+/// What a listener shows to resume after this place.
+fn id(place: Cursor) -> String {
+    format!("{}:{}", place.transaction, place.event)
+}
+
+async fn read(tasks: &Tasks, after: Cursor) -> Result<Vec<Entry>> {
+    let events = tasks.store().stream_since(after, PAGE).await?;
     Ok(events.into_iter().map(Entry::from).collect())
 }
 
@@ -89,8 +70,8 @@ impl Feed {
     pub(crate) async fn listen(&self, cursor: Option<Cursor>) -> Result<Listener> {
         let pages = self.subscribe().await?;
         let at = match cursor {
-            Some(cursor) => cursor.into(),
-            None => self.tasks.store().stream_end().await?.into(),
+            Some(cursor) => cursor,
+            None => self.tasks.store().stream_end().await?,
         };
         let tasks = self.tasks.clone();
         let ready = VecDeque::new();
@@ -106,7 +87,7 @@ impl Feed {
         let from = self.tasks.store().stream_end().await?;
         let (sender, receiver) = broadcast::channel(self.backlog);
         tokio::spawn(broadcast_from(
-            from.into(),
+            from,
             self.tasks.clone(),
             sender.clone(),
             Arc::clone(&self.live),
@@ -118,7 +99,7 @@ impl Feed {
 
 /// Reads and broadcasts until nobody listens any more.
 async fn broadcast_from(
-    mut at: Place,
+    mut at: Cursor,
     tasks: Tasks,
     sender: broadcast::Sender<Page>,
     live: Arc<Mutex<Option<broadcast::Sender<Page>>>>,
@@ -158,7 +139,7 @@ pub(crate) struct Listener {
     tasks: Tasks,
     pages: broadcast::Receiver<Page>,
     /// The last event that was sent.
-    at: Place,
+    at: Cursor,
     ready: VecDeque<Entry>,
     /// Has yet to be told where it began, so that it can resume from there.
     is_new: bool,
@@ -209,10 +190,10 @@ impl Listener {
 impl Source for Listener {
     async fn next(&mut self) -> Option<sse::Event> {
         if std::mem::take(&mut self.is_new) {
-            return Some(sse::Event::default().id(self.at.id()));
+            return Some(sse::Event::default().id(id(self.at)));
         }
         let entry = self.advance().await?;
-        Some(sse::Event::default().id(entry.place.id()).data(&entry.data))
+        Some(sse::Event::default().id(id(entry.place)).data(&entry.data))
     }
 }
 

@@ -66,8 +66,8 @@ fn is_our_origin(names: &[String], origin: &HeaderValue) -> bool {
 fn is_ours(names: &[String], text: &str) -> bool {
     let Ok(authority) = text.parse::<Authority>() else { return false };
     let host = authority.host();
-    let known = LOOPBACK.into_iter().chain(names.iter().map(String::as_str));
-    !text.contains('@') && known.into_iter().any(|name| name.eq_ignore_ascii_case(host))
+    let mut known = LOOPBACK.into_iter().chain(names.iter().map(String::as_str));
+    !text.contains('@') && known.any(|name| name.eq_ignore_ascii_case(host))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ fn bad(detail: impl Into<String>) -> Problem {
     Problem::new(Code::BadHeader, detail)
 }
 
-/// The one value of a header, if it is there and not empty.
+/// The one value of a header, if it is there; it may be empty.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -37,24 +37,34 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<i32>, Problem> {
     })
 }
 
-pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    Ok(text(headers, &IDEMPOTENCY_KEY)?.map(str::to_owned))
+pub(crate) fn idempotency_key(
+    headers: &HeaderMap,
+    longest: usize,
+) -> Result<Option<String>, Problem> {
+    let Some(key) = text(headers, &IDEMPOTENCY_KEY)? else { return Ok(None) };
+    let printable = key.chars().all(|letter| letter == ' ' || letter.is_ascii_graphic());
+    if !printable || !(1..=longest).contains(&key.len()) {
+        let rule = format!("Idempotency-Key must be 1 to {longest} printable characters");
+        return Err(Problem::invalid(rule));
+    }
+    Ok(Some(key.to_owned()))
+}
+
+/// A browser that has seen no id yet sends none, or an empty one.
+fn last_event_id(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+    Ok(text(headers, &LAST_EVENT_ID)?.filter(|value| !value.is_empty()))
 }
 
 /// The version after which a reader of one task's events goes on.
 pub(crate) fn last_version(headers: &HeaderMap) -> Result<Option<i32>, Problem> {
-    let Some(value) = text(headers, &LAST_EVENT_ID)?.filter(|value| !value.is_empty()) else {
-        return Ok(None);
-    };
+    let Some(value) = last_event_id(headers)? else { return Ok(None) };
     let version = value.parse().map(Some);
     version.map_err(|_| bad(format!("Last-Event-ID is a version (3), not {value:?}")))
 }
 
 /// Where a reader of all events goes on.
 pub(crate) fn last_cursor(headers: &HeaderMap) -> Result<Option<Cursor>, Problem> {
-    let Some(value) = text(headers, &LAST_EVENT_ID)?.filter(|value| !value.is_empty()) else {
-        return Ok(None);
-    };
+    let Some(value) = last_event_id(headers)? else { return Ok(None) };
     let parts = value.split_once(':');
     let cursor = parts.and_then(|(transaction, event)| {
         let transaction = transaction.parse().ok().filter(|number| *number >= 0)?;

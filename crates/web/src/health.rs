@@ -12,6 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::{App, Site};
+use crate::openapi::Refused;
 use crate::problem::{Code, Problem};
 
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -87,7 +88,7 @@ impl From<lavra_tasks::BrokerHealth> for BrokerHealth {
     operation_id = "readyz",
     responses(
         (status = 200, description = "It can", body = Ready),
-        (status = 503, response = crate::openapi::Refused),
+        (status = 503, response = Refused),
     ),
 )]
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Ready>, Problem> {

@@ -10,6 +10,7 @@ mod feed;
 mod guard;
 mod headers;
 mod health;
+mod limit;
 mod metrics;
 mod openapi;
 mod path;

@@ -2,8 +2,8 @@
 
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
 
 use crate::problem::{Code, Problem};
@@ -27,27 +27,6 @@ where
                 let text = text.trim_start_matches("Failed to deserialize query string: ");
                 Err(Problem::new(Code::BadQuery, text))
             }
-        }
-    }
-}
-
-/// How many items a page may have: 1 to `MOST`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit<const USUAL: usize, const MOST: usize>(pub(crate) usize);
-
-impl<const USUAL: usize, const MOST: usize> Default for Limit<USUAL, MOST> {
-    fn default() -> Self {
-        Self(USUAL)
-    }
-}
-
-impl<'de, const USUAL: usize, const MOST: usize> Deserialize<'de> for Limit<USUAL, MOST> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let limit = usize::deserialize(deserializer)?;
-        if (1..=MOST).contains(&limit) {
-            Ok(Self(limit))
-        } else {
-            Err(de::Error::custom(format_args!("must be between 1 and {MOST}")))
         }
     }
 }

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::app::Site;
 use crate::body::JsonBody;
+use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::Problem;
 
@@ -105,7 +106,7 @@ pub(crate) struct NewSchedule {
     responses(
         (status = 201, description = "It is new", body = Schedule),
         (status = 200, description = "It was there and is replaced", body = Schedule),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn put(
@@ -115,10 +116,6 @@ pub(crate) async fn put(
 ) -> Result<(StatusCode, Json<Schedule>), Problem> {
     let payload = request.payload.unwrap_or_else(|| Value::Object(Map::new()));
     let is_new = tasks.store().schedules().await?.iter().all(|schedule| schedule.name != name);
-    if tasks.store().declared().await?.contains(&request.kind) {
-        // Perhaps by another process, of which this one has not heard yet.
-        tasks.declare(vec![request.kind.clone()]).await?;
-    }
     let schedule = tasks.schedule(&name, &request.kind, &request.cron, payload).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(schedule.into())))
@@ -135,7 +132,7 @@ pub(crate) async fn put(
     params(("name" = String, Path)),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 404, response = crate::openapi::Refused),
+        (status = 404, response = Refused),
     ),
 )]
 pub(crate) async fn remove(

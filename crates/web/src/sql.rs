@@ -19,11 +19,10 @@ use utoipa_axum::routes;
 
 use crate::app::{App, Site};
 use crate::body::JsonBody;
+use crate::limit::Limit;
+use crate::openapi::Refused;
 use crate::problem::{Code, Problem};
 use crate::serve::Served;
-
-const USUAL: usize = 1000;
-const MOST: usize = 100_000;
 
 pub(crate) fn routes() -> OpenApiRouter<Site> {
     OpenApiRouter::default().routes(routes!(ask))
@@ -38,8 +37,8 @@ pub(crate) fn routes() -> OpenApiRouter<Site> {
 pub(crate) struct Question {
     /// One SELECT.
     query: String,
-    #[schema(minimum = 1, maximum = 100_000, default = 1000)]
-    limit: Option<usize>,
+    #[schema(value_type = Option<usize>, minimum = 1, maximum = 100_000, default = 1000)]
+    limit: Option<Limit<1000, 100_000>>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -64,9 +63,9 @@ pub(crate) struct Answer {
     params(("Authorization" = Option<String>, Header, description = "`Bearer` and the token")),
     request_body = Question,
     responses(
-        (status = 403, response = crate::openapi::Refused),
         (status = 200, description = "Columns and rows", body = Answer),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 403, response = Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn ask(
@@ -78,10 +77,7 @@ pub(crate) async fn ask(
     if served.is_some() {
         check_token(&app.database, &headers).await?;
     }
-    let limit = question.limit.unwrap_or(USUAL);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Problem::invalid(format!("limit must be between 1 and {MOST}")));
-    }
+    let limit = question.limit.unwrap_or_default().0;
     let answer = app.database.ask(&question.query, limit).await.map_err(refuse)?;
     let lavra_db::Answer { columns, rows, truncated } = answer;
     Ok(Json(Answer { columns, rows, truncated }))

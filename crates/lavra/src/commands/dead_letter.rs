@@ -3,7 +3,7 @@
 use axum::http::Method;
 use serde_json::Value;
 
-use super::task::{show, text};
+use super::task::{note_more, query, show, text};
 use crate::cli::DeadLetter;
 use crate::client::Client;
 use crate::exit::Exit;
@@ -17,8 +17,9 @@ pub(crate) async fn run(
 ) -> anyhow::Result<Exit> {
     let client = Client::open(settings).await?;
     match command {
-        DeadLetter::List => {
-            let page = client.get("/dead-letters").await?;
+        DeadLetter::List { limit, cursor } => {
+            let query = query([("limit", Some(limit.to_string())), ("cursor", cursor)]);
+            let page = client.get(&format!("/dead-letters?{query}")).await?;
             let items = page.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
             let rows = items.iter().map(|letter| {
                 ["id", "task_id", "type", "reason", "created_at"]
@@ -26,6 +27,7 @@ pub(crate) async fn run(
                     .to_vec()
             });
             printer.table(&page, &["ID", "TASK", "TYPE", "REASON", "CREATED"], rows.collect());
+            note_more(&page, printer);
         }
         DeadLetter::Redrive { id } => {
             let path = format!("/dead-letters/{id}:redrive");

@@ -153,7 +153,8 @@ async fn work(tasks: &Tasks, url: &str, count: usize, printer: &Printer) -> anyh
             task.kind.clone(),
             task.status.to_string(),
             task.attempts.to_string(),
-            task.version.to_string(),
+            // The first one makes the version 0.
+            (task.version + 1).to_string(),
         ]
     });
     printer.table(&json!(ended), &["ID", "TYPE", "STATUS", "ATTEMPTS", "EVENTS"], rows.collect());

@@ -4,7 +4,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use super::json as parse;
-use super::task::{show, text};
+use super::task::text;
 use crate::cli::Schedule;
 use crate::client::Client;
 use crate::exit::Exit;
@@ -21,26 +21,28 @@ pub(crate) async fn run(
         Schedule::List => {
             let page = client.get("/schedules").await?;
             let items = page.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
-            let rows = items.iter().map(|schedule| {
-                ["name", "type", "cron", "enabled", "next_at", "last_task"]
-                    .map(|name| text(schedule, name))
-                    .to_vec()
-            });
-            printer.table(
-                &page,
-                &["NAME", "TYPE", "CRON", "ON", "NEXT", "LAST TASK"],
-                rows.collect(),
-            );
+            table(&page, &items, printer);
         }
         Schedule::Set { name, kind, cron, payload } => {
             let body =
                 json!({ "type": kind, "cron": cron, "payload": parse("--payload", &payload)? });
             let path = format!("/schedules/{name}");
-            show(&client.call(Method::PUT, &path, Some(body), None).await?, printer);
+            let schedule = client.call(Method::PUT, &path, Some(body), None).await?;
+            table(&schedule, std::slice::from_ref(&schedule), printer);
         }
         Schedule::Remove { name } => {
             client.call(Method::DELETE, &format!("/schedules/{name}"), None, None).await?;
         }
     }
     Ok(Exit::Done)
+}
+
+fn table(answer: &Value, schedules: &[Value], printer: &Printer) {
+    let rows = schedules.iter().map(|schedule| {
+        ["name", "type", "cron", "enabled", "next_at", "last_task"]
+            .map(|name| text(schedule, name))
+            .to_vec()
+    });
+    let head = ["NAME", "TYPE", "CRON", "ON", "NEXT", "LAST TASK"];
+    printer.table(answer, &head, rows.collect());
 }

@@ -11,6 +11,7 @@ use crate::cli::Secret;
 use crate::exit::{BadUsage, Exit};
 use crate::printer::Printer;
 use crate::settings::Settings;
+use crate::variables::Variable;
 
 pub(crate) async fn run(
     settings: &Settings,
@@ -21,7 +22,7 @@ pub(crate) async fn run(
         printer.data(&Keyring::generate());
         return Ok(Exit::Done);
     }
-    let keys = std::env::var("LAVRA_SECRET_KEY").map_err(|_| {
+    let keys = Variable::SecretKey.read().ok_or_else(|| {
         BadUsage("LAVRA_SECRET_KEY is not set; `lavra secret generate-key` makes one".into())
     })?;
     let keyring = Keyring::parse(&keys.into())?;

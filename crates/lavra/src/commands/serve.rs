@@ -50,7 +50,7 @@ async fn until_told(node: Node, listener: Option<tokio::net::TcpListener>) -> an
         asked.cancel();
         told_to_stop().await;
         tracing::warn!("stopping at once; what runs is taken over later");
-        std::process::exit(130);
+        std::process::exit(i32::from(Exit::Interrupted.code()));
     });
     node.run(listener, stop).await?;
     Ok(Exit::Done)

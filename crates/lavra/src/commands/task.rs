@@ -65,28 +65,22 @@ async fn create(client: &Client, args: TaskCreate, printer: &Printer) -> anyhow:
     } else {
         printer.data(&id);
     }
-    if !client.is_served() && !printer.is_json() {
+    if client.is_alone() && !printer.is_json() {
         printer.note("it waits: no server holds this database; `lavra serve` runs it");
     }
     Ok(Exit::Done)
 }
 
 async fn list(client: &Client, args: &TaskList, printer: &Printer) -> anyhow::Result<()> {
-    let pairs = [
+    let query = query([
         ("type", args.kind.clone()),
         ("status", args.status.clone()),
         ("created_after", args.after.clone()),
         ("created_before", args.before.clone()),
         ("limit", Some(args.limit.to_string())),
         ("cursor", args.cursor.clone()),
-    ];
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    for (name, value) in pairs {
-        if let Some(value) = value {
-            query.append_pair(name, &value);
-        }
-    }
-    let page = client.get(&format!("/tasks?{}", query.finish())).await?;
+    ]);
+    let page = client.get(&format!("/tasks?{query}")).await?;
     let items = page.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
     let rows = items.iter().map(|task| {
         ["id", "type", "status", "progress", "state", "created_at"]
@@ -95,12 +89,27 @@ async fn list(client: &Client, args: &TaskList, printer: &Printer) -> anyhow::Re
     });
     let head = ["ID", "TYPE", "STATUS", "%", "STATE", "CREATED"];
     printer.table(&page, &head, rows.collect());
-    if let (Some(cursor), false) =
-        (page.get("next_cursor").and_then(Value::as_str), printer.is_json())
-    {
+    note_more(&page, printer);
+    Ok(())
+}
+
+/// The query string of those that have a value.
+pub(super) fn query<const N: usize>(pairs: [(&str, Option<String>); N]) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in pairs {
+        if let Some(value) = value {
+            query.append_pair(name, &value);
+        }
+    }
+    query.finish()
+}
+
+/// Says how to go on after a page that is not the last.
+pub(super) fn note_more(page: &Value, printer: &Printer) {
+    let cursor = page.get("next_cursor").and_then(Value::as_str);
+    if let (Some(cursor), false) = (cursor, printer.is_json()) {
         printer.note(&format!("more: --cursor {cursor}"));
     }
-    Ok(())
 }
 
 pub(super) fn show(task: &Value, printer: &Printer) {

@@ -19,7 +19,7 @@ pub(crate) async fn until_ended(
     ids: &[String],
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    if !client.is_served() {
+    if client.is_alone() {
         printer
             .note("no server holds this database: what waits runs when one does (`lavra serve`)");
     }

@@ -26,6 +26,7 @@ fn mistakes_are_said_with_a_code_and_what_to_do() {
     refused(&place, &["task", "show", "seven"], 1, &["error[bad_id]"]);
     refused(&place, &["task", "list", "--status", "RED"], 1, &["bad_query", "PENDING"]);
     refused(&place, &["serve", "--listen", "0.0.0.0:0"], 2, &["only loopback"]);
+    refused(&place, &["--config", "none.toml", "task", "list"], 2, &["bad_usage", "none.toml"]);
     refused(&place, &["serve", "--listen", "here"], 2, &["HOST:PORT"]);
     refused(&place, &["task", "dance"], 2, &["unrecognized subcommand"]);
     refused(&place, &["schedule", "set", "a", "http", "61 * * * *"], 1, &["not a cron line"]);
@@ -50,6 +51,23 @@ fn a_typo_in_the_settings_is_shown_with_its_line() {
     std::fs::write(place.directory.path().join("lavra.toml"), "[runner]\nconcurency = 3\n")
         .unwrap();
     refused(&place, &["task", "list"], 2, &["lavra.toml", "concurency", "concurrency"]);
+    std::fs::write(place.directory.path().join("lavra.toml"), "[tasks.types.\"a b\"]\n").unwrap();
+    refused(&place, &["task", "list"], 2, &["error[bad_usage]", "[tasks.types]", "a b"]);
+}
+
+#[test]
+fn the_settings_of_a_type_count_for_those_that_come_with_the_program_too() {
+    let place = Place::on_duckdb();
+    std::fs::write(
+        place.directory.path().join("lavra.toml"),
+        "[tasks.types.http]\nmax_retries = 7\n[tasks.types.cleanup]\nmax_retries = 1\n",
+    )
+    .unwrap();
+    let payload = r#"{"url": "http://127.0.0.1:1/"}"#;
+    let task = place.json(&["task", "create", "http", "--payload", payload]);
+    assert_eq!(task["max_retries"], 7, "{task}");
+    assert_eq!(place.json(&["task", "create", "cleanup"])["max_retries"], 1);
+    refused(&place, &["task", "create", "cleanup", "--idempotent"], 1, &["cannot be idempotent"]);
 }
 
 #[test]
@@ -58,6 +76,29 @@ fn a_schema_name_with_a_quote_is_refused() {
     let output = place.command(&["migrate"]).env("DB_SCHEMA", "a\"b").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("DB_SCHEMA"));
+}
+
+#[test]
+fn only_on_a_file_that_nobody_serves_does_a_new_task_wait_for_a_server() {
+    for (place, waits) in [(Place::on_duckdb(), true), (Place::on_postgres(), false)] {
+        let output = place.run(&["task", "create", "cleanup"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(said.contains("no server holds this database"), waits, "{said}");
+    }
+}
+
+#[test]
+fn a_schedule_is_shown_whole_when_it_is_set() {
+    let place = Place::on_duckdb();
+    let output = place.run(&["schedule", "set", "nightly", "http", "0 3 * * *"]);
+    let data = String::from_utf8_lossy(&output.stdout);
+    for part in ["nightly", "http", "0 3 * * *", "true", "T03:00:00Z"] {
+        assert!(data.contains(part), "{part}: {data}");
+    }
+    let set = place.json(&["schedule", "set", "nightly", "http", "5 * * * *"]);
+    assert_eq!(set["cron"], "5 * * * *", "{set}");
+    assert_eq!(place.json(&["schedule", "list"])["items"].as_array().unwrap(), &[set]);
 }
 
 #[test]
@@ -72,8 +113,16 @@ fn a_held_file_is_reached_through_its_holder() {
     let args = ["task", "create", "count", "--payload", bad, "--max-retries", "0", "--wait"];
     let output = place.run(&args);
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    place.run(&args);
     let letters = place.json(&["dead-letter", "list"]);
-    assert_eq!(letters["items"].as_array().unwrap().len(), 1, "{letters}");
+    assert_eq!(letters["items"].as_array().unwrap().len(), 2, "{letters}");
+    let output = place.run(&["dead-letter", "list", "--limit", "1"]);
+    let newest = letters["items"][0]["id"].as_str().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains(newest), "{output:?}");
+    let more = format!("more: --cursor {newest}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&more), "{output:?}");
+    let rest = place.json(&["dead-letter", "list", "--cursor", newest]);
+    assert_eq!(rest["items"].as_array().unwrap(), &letters["items"].as_array().unwrap()[1..]);
     // A second opener that needs the file itself says who has it.
     refused(
         &place,
@@ -112,6 +161,12 @@ fn the_demonstration_ends_well() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     let data = String::from_utf8_lossy(&output.stdout);
     assert_eq!(data.matches("COMPLETED").count(), 5, "{data}");
+    // Made, started, requested, completed, in one attempt.
+    let http = data.lines().find(|line| line.contains(" http ")).unwrap();
+    assert!(
+        http.split_whitespace().eq(http.split_whitespace().take(3).chain(["1", "4"])),
+        "{http}"
+    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::{Postgres, rows};
 use crate::bell;
 use crate::error::{Error, Result};
 use crate::model::TaskId;
-use crate::store::{Along, Creates, Made, NewRow};
+use crate::store::{Along, Creates, Key, Made, NewRow};
 
 const TRIES: usize = 5;
 
@@ -127,8 +127,9 @@ WITH found AS MATERIALIZED (
 SELECT id, is_same, of_key, is_there, of_hash FROM found";
 
 const REUSED: &str = "
-SELECT k.key FROM unnest($1::text[], $2::bpchar[]) AS i(key, fingerprint)
-JOIN kodus_workflow.task_keys k ON k.key = i.key AND k.fingerprint <> i.fingerprint LIMIT 1";
+SELECT k.key FROM unnest($1::text[], $2::bpchar[]) WITH ORDINALITY AS i(key, fingerprint, place)
+JOIN kodus_workflow.task_keys k ON k.key = i.key AND k.fingerprint <> i.fingerprint
+ORDER BY place LIMIT 1";
 
 #[async_trait]
 impl Creates for Postgres {
@@ -160,17 +161,19 @@ impl Postgres {
     /// Before any is made: the others of a refused call must not be. A single one needs no such
     /// look; its statement makes nothing then.
     async fn refuse_reused_keys(&self, input: &[NewRow]) -> Result<()> {
-        let mut prints: HashMap<&str, &str> = HashMap::new();
-        for key in input.iter().filter_map(|row| row.key.as_ref()) {
-            if *prints.entry(&key.key).or_insert(&key.fingerprint) != key.fingerprint {
+        let used: Vec<&Key> = input.iter().filter_map(|row| row.key.as_ref()).collect();
+        if used.is_empty() {
+            return Ok(());
+        }
+        let mut first: HashMap<&str, &str> = HashMap::new();
+        for key in &used {
+            if *first.entry(&key.key).or_insert(&key.fingerprint) != key.fingerprint {
                 return Err(Error::KeyReused(key.key.clone()));
             }
         }
-        if prints.is_empty() {
-            return Ok(());
-        }
         let operation = "look for keys that were used before";
-        let (keys, prints): (Vec<&str>, Vec<&str>) = prints.into_iter().unzip();
+        let (keys, prints): (Vec<&str>, Vec<&str>) =
+            used.iter().map(|key| (key.key.as_str(), key.fingerprint.as_str())).unzip();
         let params = [(&keys as _, Type::TEXT_ARRAY), (&prints as _, Type::BPCHAR_ARRAY)];
         let answer = self.query(input.len(), operation, REUSED, &params).await?;
         match rows(operation, &answer, |row| row.try_get(0))?.pop() {

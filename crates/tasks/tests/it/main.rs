@@ -4,5 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "what is absent here fails the test, as it should")]
 
 mod contract;
+mod lints;
 mod live;
 mod support;

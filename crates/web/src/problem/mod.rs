@@ -3,6 +3,8 @@
 mod code;
 mod tasks;
 
+use std::fmt::Display;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -64,6 +66,11 @@ impl Problem {
 
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
         Self::new(Code::InvalidRequest, detail)
+    }
+
+    /// A field of the body is wrong; `rule` goes on after its name.
+    pub(crate) fn field(name: &str, rule: impl Display) -> Self {
+        Self::invalid(format!("{name} {rule}")).with("field", name)
     }
 
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {

@@ -5,32 +5,57 @@ use lavra_tasks::Error;
 
 use super::{Code, Problem};
 
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
-        let text = error.to_string();
+impl From<&Error> for Code {
+    fn from(error: &Error) -> Self {
         match error {
             Error::Database(error) => error.into(),
-            Error::NoSuchTask(_) => Self::new(Code::TaskNotFound, text),
-            Error::NoResult(_) => Self::new(Code::ResultNotFound, text),
-            Error::NoSuchDeadLetter(_) => Self::new(Code::DeadLetterNotFound, text),
-            Error::NoSuchSchedule(_) => Self::new(Code::ScheduleNotFound, text),
-            Error::UnknownType { .. } => Self::new(Code::UnknownTaskType, text),
-            Error::Invalid(_) => Self::new(Code::InvalidRequest, text),
-            Error::Illegal(illegal) => Self::new(Code::IllegalTransition, text)
-                .with("task_status", illegal.status.as_str()),
-            Error::VersionMismatch { expected, actual } => Self::new(Code::VersionMismatch, text)
-                .with("expected", expected)
-                .with("actual", actual),
-            Error::Lost(_) => Self::new(Code::TaskLost, text),
-            Error::KeyReused(_) => Self::new(Code::IdempotencyKeyReused, text),
+            Error::NoSuchTask(_) => Self::TaskNotFound,
+            Error::NoResult(_) => Self::ResultNotFound,
+            Error::NoSuchDeadLetter(_) => Self::DeadLetterNotFound,
+            Error::NoSuchSchedule(_) => Self::ScheduleNotFound,
+            Error::UnknownType { .. } => Self::UnknownTaskType,
+            Error::Invalid(_) => Self::InvalidRequest,
+            Error::Illegal(_) => Self::IllegalTransition,
+            Error::VersionMismatch { .. } => Self::VersionMismatch,
+            Error::Lost(_) => Self::TaskLost,
+            Error::KeyReused(_) => Self::IdempotencyKeyReused,
+            Error::InBatch { error, .. } => Self::from(&**error),
+            Error::Artefact { .. } => Self::ArtefactError,
+            Error::Broker(_) => Self::BrokerError,
+        }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let problem = Self::new(Code::from(&error), error.to_string());
+        match error {
+            Error::Database(error) => error.into(),
+            Error::Illegal(illegal) => problem.with("task_status", illegal.status.as_str()),
+            Error::VersionMismatch { expected, actual } => {
+                problem.with("expected", expected).with("actual", actual)
+            }
+            Error::InBatch { index, error } => {
+                let problem = Self::from(*error);
+                let detail = format!("tasks[{index}]: {}", problem.detail);
+                Self { detail, ..problem }.with("index", index)
+            }
             Error::Artefact { operation, source } => {
                 tracing::warn!(error = %source, operation, "an artefact could not be reached");
-                Self::new(Code::ArtefactError, format!("the artefact could not be {operation}"))
+                Self { detail: format!("the artefact could not be {operation}"), ..problem }
             }
             Error::Broker(reason) => {
                 tracing::warn!(reason, "the broker refused");
-                Self::new(Code::BrokerError, "RabbitMQ refused; the log has the reason")
+                Self { detail: "RabbitMQ refused; the log has the reason".into(), ..problem }
             }
+            Error::NoSuchTask(_)
+            | Error::NoResult(_)
+            | Error::NoSuchDeadLetter(_)
+            | Error::NoSuchSchedule(_)
+            | Error::UnknownType { .. }
+            | Error::Invalid(_)
+            | Error::Lost(_)
+            | Error::KeyReused(_) => problem,
         }
     }
 }
@@ -43,23 +68,25 @@ impl From<lavra_db::Error> for Problem {
         } else {
             tracing::error!(%error, "the database refused");
         }
-        let problem = Self::new(database_code(&error), database_detail(&error));
+        let problem = Self::new(Code::from(&error), database_detail(&error));
         if transient { problem.passing() } else { problem }
     }
 }
 
-fn database_code(error: &lavra_db::Error) -> Code {
-    use lavra_db::Error;
-    match error {
-        Error::Unreachable { .. } | Error::Timeout { .. } => Code::DatabaseUnreachable,
-        Error::Held { .. } => Code::DatabaseHeld,
-        Error::Newer { .. } => Code::DatabaseNewer,
-        Error::Migration { source, .. } => database_code(source),
-        Error::DiskFull { .. } => Code::DiskFull,
-        Error::Config(_) => Code::BadConfiguration,
-        Error::Secret(_) => Code::SecretUnreadable,
-        Error::Duck { .. } | Error::Postgres { .. } | Error::Io { .. } | Error::Thread(_) => {
-            Code::DatabaseError
+impl From<&lavra_db::Error> for Code {
+    fn from(error: &lavra_db::Error) -> Self {
+        use lavra_db::Error;
+        match error {
+            Error::Unreachable { .. } | Error::Timeout { .. } => Self::DatabaseUnreachable,
+            Error::Held { .. } => Self::DatabaseHeld,
+            Error::Newer { .. } => Self::DatabaseNewer,
+            Error::Migration { source, .. } => Self::from(&**source),
+            Error::DiskFull { .. } => Self::DiskFull,
+            Error::Config(_) => Self::BadConfiguration,
+            Error::Secret(_) => Self::SecretUnreadable,
+            Error::Duck { .. } | Error::Postgres { .. } | Error::Io { .. } | Error::Thread(_) => {
+                Self::DatabaseError
+            }
         }
     }
 }

@@ -11,12 +11,16 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::tagged;
-use crate::body::{JsonBody, LARGE};
+use crate::body::{JsonBody, LARGE, Object};
 use crate::headers::idempotency_key;
+use crate::openapi::Refused;
 use crate::problem::Problem;
 use crate::wire::Task;
 
 const MOST: usize = 10_000;
+const LONGEST_KEY: usize = 255;
+/// So that its place, `#9999`, can stand behind it.
+const LONGEST_KEY_OF_MANY: usize = 249;
 
 /// A request for a task.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -88,7 +92,7 @@ impl NewTask {
             ("Location" = String, description = "The path of the task"),
             ("ETag" = String, description = "Its version"),
         )),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn one(
@@ -96,7 +100,7 @@ pub(crate) async fn one(
     headers: HeaderMap,
     JsonBody(request): JsonBody<NewTask>,
 ) -> Result<Response, Problem> {
-    let key = idempotency_key(&headers)?;
+    let key = idempotency_key(&headers, LONGEST_KEY)?;
     let created = tasks.create(request.keyed(key)).await?;
     let task = tasks.task(created.id).await?;
     let location = HeaderValue::try_from(format!("/tasks/{}", created.id));
@@ -112,8 +116,8 @@ pub(crate) async fn one(
     {"type": "http", "payload": {"url": "https://example.org/2"}},
 ]}))]
 pub(crate) struct Batch {
-    #[schema(min_items = 1, max_items = 10_000)]
-    tasks: Vec<NewTask>,
+    #[schema(value_type = Vec<NewTask>, min_items = 1, max_items = 10_000)]
+    tasks: Vec<Object<NewTask>>,
 }
 
 /// What became of one request of a batch.
@@ -127,8 +131,9 @@ pub(crate) struct Made {
 
 /// Make up to 10,000 tasks in one transaction
 ///
-/// In the order of the request. If one of them is wrong, none is made. With an `Idempotency-Key`
-/// the batch may be repeated: each of its tasks has the key with its place.
+/// In the order of the request. If one of them is wrong, none is made, and `index` of the problem
+/// is its place, from 0. With an `Idempotency-Key` the batch may be repeated: each of its tasks
+/// has the key with its place.
 #[utoipa::path(
     post,
     path = "/tasks:batch",
@@ -139,7 +144,7 @@ pub(crate) struct Made {
     responses(
         (status = 201, description = "At least one was made", body = [Made]),
         (status = 200, description = "Earlier tasks answer for all of them", body = [Made]),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn batch(
@@ -148,13 +153,13 @@ pub(crate) async fn batch(
     JsonBody(batch): JsonBody<Batch, LARGE>,
 ) -> Result<Response, Problem> {
     if !(1..=MOST).contains(&batch.tasks.len()) {
-        let count = batch.tasks.len();
-        return Err(Problem::invalid(format!("tasks: 1 to {MOST} in a batch, not {count}")));
+        let rule = format_args!("must be 1 to {MOST}, not {}", batch.tasks.len());
+        return Err(Problem::field("tasks", rule));
     }
-    let key = idempotency_key(&headers)?;
+    let key = idempotency_key(&headers, LONGEST_KEY_OF_MANY)?;
     let keys = (0..).map(|place| key.as_ref().map(|key| format!("{key}#{place}")));
-    let requests = batch.tasks.into_iter().zip(keys).map(|(task, key)| task.keyed(key)).collect();
-    let created = tasks.create_all(requests).await?;
+    let requests = batch.tasks.into_iter().zip(keys).map(|(Object(task), key)| task.keyed(key));
+    let created = tasks.create_all(requests.collect()).await?;
     let made: Vec<Made> =
         created.iter().map(|created| Made { id: created.id.0, new: created.new }).collect();
     Ok((status(&created), Json(made)).into_response())

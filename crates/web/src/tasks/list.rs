@@ -11,8 +11,9 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;
 
+use crate::limit::Limit;
 use crate::problem::Problem;
-use crate::query::{Limit, Page, Params};
+use crate::query::{Page, Params};
 use crate::wire::{Status, Task};
 
 #[derive(Debug, Deserialize, IntoParams)]

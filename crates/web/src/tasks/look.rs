@@ -12,9 +12,11 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::tagged;
+use crate::limit::Limit;
+use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::Problem;
-use crate::query::{Limit, Params};
+use crate::query::Params;
 use crate::wire::{Event, Task};
 
 /// Look at a task
@@ -28,7 +30,7 @@ use crate::wire::{Event, Task};
         (status = 200, description = "The task as it is now", body = Task, headers(
             ("ETag" = String, description = "Its version, for If-Match"),
         )),
-        (status = 404, response = crate::openapi::Refused),
+        (status = 404, response = Refused),
     ),
 )]
 pub(crate) async fn task(
@@ -58,7 +60,7 @@ pub(crate) struct Input {
     params(("id" = Uuid, Path)),
     responses(
         (status = 200, description = "As it was created", body = Input),
-        (status = 404, response = crate::openapi::Refused),
+        (status = 404, response = Refused),
     ),
 )]
 pub(crate) async fn input(
@@ -94,7 +96,7 @@ pub(crate) struct Events {
     params(("id" = Uuid, Path), Newest),
     responses(
         (status = 200, description = "At most 100", body = Events),
-        (status = 404, response = crate::openapi::Refused),
+        (status = 404, response = Refused),
     ),
 )]
 pub(crate) async fn events(
@@ -128,7 +130,7 @@ pub(crate) struct Outcome {
     params(("id" = Uuid, Path)),
     responses(
         (status = 200, description = "What it left", body = Outcome),
-        (status = 404, response = crate::openapi::Refused),
+        (status = 404, response = Refused),
     ),
 )]
 pub(crate) async fn result(

@@ -18,6 +18,7 @@ use utoipa::IntoParams;
 
 use crate::events::{Source, respond};
 use crate::headers::last_version;
+use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::Problem;
 use crate::query::Params;
@@ -33,7 +34,7 @@ const BEGINNING: i32 = -1;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct From {
+pub(crate) struct Start {
     /// Only events after this version; the header `Last-Event-ID` wins over it.
     after: Option<i32>,
 }
@@ -49,23 +50,23 @@ pub(crate) struct From {
     operation_id = "follow_task",
     params(
         ("id" = Uuid, Path),
-        From,
+        Start,
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was received; without it, all are sent"),
     ),
     responses(
         (status = 200, description = "Events, the oldest first", content_type = "text/event-stream", body = wire::Event),
         (status = 204, description = "It has ended and everything was sent before: there is nothing to reconnect for"),
-        (status = 404, response = crate::openapi::Refused),
+        (status = 404, response = Refused),
     ),
 )]
 pub(crate) async fn follow(
     State(tasks): State<Tasks>,
     Id(id): Id<TaskId>,
-    Params(from): Params<From>,
+    Params(start): Params<Start>,
     headers: HeaderMap,
     served: Served,
 ) -> std::result::Result<Response, Problem> {
-    let after = last_version(&headers)?.or(from.after);
+    let after = last_version(&headers)?.or(start.after);
     let mut follower = Follower::new(tasks, id, after.unwrap_or(BEGINNING));
     follower.look().await?;
     if follower.is_over() {

@@ -8,6 +8,7 @@ use lavra_tasks::model::TaskId;
 
 use super::tagged;
 use crate::headers::if_match;
+use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::Problem;
 use crate::wire::Task;
@@ -28,9 +29,9 @@ use crate::wire::Task;
         (status = 200, description = "It waits again", body = Task, headers(
             ("ETag" = String, description = "Its version now"),
         )),
-        (status = 404, response = crate::openapi::Refused),
-        (status = 409, response = crate::openapi::Refused),
-        (status = 412, response = crate::openapi::Refused),
+        (status = 404, response = Refused),
+        (status = 409, response = Refused),
+        (status = 412, response = Refused),
     ),
 )]
 pub(crate) async fn retry(
@@ -59,9 +60,9 @@ pub(crate) async fn retry(
         (status = 200, description = "It is cancelled", body = Task, headers(
             ("ETag" = String, description = "Its version now"),
         )),
-        (status = 404, response = crate::openapi::Refused),
-        (status = 409, response = crate::openapi::Refused),
-        (status = 412, response = crate::openapi::Refused),
+        (status = 404, response = Refused),
+        (status = 409, response = Refused),
+        (status = 412, response = Refused),
     ),
 )]
 pub(crate) async fn cancel(

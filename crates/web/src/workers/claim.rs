@@ -15,15 +15,15 @@ use tokio::sync::oneshot;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Roster, give_back};
+use super::{MOST_TYPES, Roster, give_back};
 use crate::body::JsonBody;
+use crate::limit::Limit;
+use crate::openapi::Refused;
 use crate::problem::{Code, Problem};
 use crate::serve::Served;
 
 /// How long a claim may wait for something to do.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(30);
-const MOST: usize = 100;
-const MOST_TYPES: usize = 100;
 const LONGEST_NAME: usize = 200;
 /// A task that falls due later rings no bell.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -48,17 +48,13 @@ pub(crate) struct Request {
     /// What the worker can do; this makes the types known.
     #[schema(min_items = 1, max_items = 100)]
     types: Vec<String>,
-    #[serde(default = "one")]
-    #[schema(minimum = 1, maximum = 100, default = 1)]
-    limit: usize,
+    #[serde(default)]
+    #[schema(value_type = usize, minimum = 1, maximum = 100, default = 1)]
+    limit: Limit<1, 100>,
     /// How long to wait if there is nothing to do.
     #[serde(default)]
     #[schema(maximum = 30, default = 0)]
     wait_seconds: u64,
-}
-
-fn one() -> usize {
-    1
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -120,26 +116,23 @@ impl From<Claimed> for Held {
 
 impl Request {
     fn check(self) -> Result<(Process, usize, Duration), Problem> {
-        if !(1..=MOST).contains(&self.limit) {
-            return Err(Problem::invalid(format!("limit must be between 1 and {MOST}")));
-        }
         if self.wait_seconds > LONGEST_WAIT.as_secs() {
-            let most = LONGEST_WAIT.as_secs();
-            return Err(Problem::invalid(format!("wait_seconds must be at most {most}")));
+            let rule = format_args!("must be at most {}", LONGEST_WAIT.as_secs());
+            return Err(Problem::field("wait_seconds", rule));
         }
         if !(1..=MOST_TYPES).contains(&self.types.len()) {
-            return Err(Problem::invalid(format!("types: 1 to {MOST_TYPES} of them")));
+            return Err(Problem::field("types", format_args!("must be 1 to {MOST_TYPES} names")));
         }
         let name = self.name.unwrap_or_else(|| "worker".into());
         if name.len() > LONGEST_NAME || name.contains(char::is_control) {
-            let detail = format!("name must be one line of at most {LONGEST_NAME} bytes");
-            return Err(Problem::invalid(detail));
+            let rule = format_args!("must be one line of at most {LONGEST_NAME} bytes");
+            return Err(Problem::field("name", rule));
         }
         let mut kinds = self.types;
         kinds.sort();
         kinds.dedup();
         let process = Process { id: ProcessId(self.worker), name, kinds };
-        Ok((process, self.limit, Duration::from_secs(self.wait_seconds)))
+        Ok((process, self.limit.0, Duration::from_secs(self.wait_seconds)))
     }
 }
 
@@ -155,7 +148,7 @@ impl Request {
     request_body = Request,
     responses(
         (status = 200, description = "What was taken", body = Taken),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn claim(

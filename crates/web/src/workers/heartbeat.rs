@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{HEARTBEAT, Roster, give_back};
-use crate::body::JsonBody;
+use super::{HEARTBEAT, MOST_TYPES, Roster, give_back};
+use crate::body::{JsonBody, Object};
+use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::Problem;
 
@@ -27,9 +28,10 @@ const MOST: usize = 10_000;
 pub(crate) struct Beat {
     /// All that the worker holds. What it was given more than 5 s ago and does not name goes
     /// back into the queue.
-    #[schema(max_items = 10_000)]
-    held: Vec<Grip>,
+    #[schema(value_type = Vec<Grip>, max_items = 10_000)]
+    held: Vec<Object<Grip>>,
     /// What the worker can do; as at its last claim if absent.
+    #[schema(max_items = 100)]
     types: Option<Vec<String>>,
 }
 
@@ -72,7 +74,7 @@ pub(crate) struct Loss {
     request_body = Beat,
     responses(
         (status = 200, description = "What the worker should stop", body = Answer),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn beat(
@@ -82,10 +84,13 @@ pub(crate) async fn beat(
     JsonBody(beat): JsonBody<Beat>,
 ) -> Result<Json<Answer>, Problem> {
     if beat.held.len() > MOST {
-        return Err(Problem::invalid(format!("held: at most {MOST}")));
+        return Err(Problem::field("held", format_args!("must be at most {MOST} tasks")));
+    }
+    if beat.types.as_ref().is_some_and(|types| types.len() > MOST_TYPES) {
+        return Err(Problem::field("types", format_args!("must be at most {MOST_TYPES} names")));
     }
     let held: Vec<(TaskId, Token)> =
-        beat.held.iter().map(|grip| (TaskId(grip.id), grip.token)).collect();
+        beat.held.iter().map(|Object(grip)| (TaskId(grip.id), grip.token)).collect();
     let worker = roster.recall(id, beat.types);
     tasks.declare(worker.kinds.clone()).await?;
     roster.met(&worker, Instant::now());

@@ -31,6 +31,8 @@ pub(crate) use roster::Roster;
 
 /// How often a worker should say that it lives.
 const HEARTBEAT: Duration = Duration::from_secs(3);
+/// How many types a worker may know: each stays known from then on.
+const MOST_TYPES: usize = 100;
 
 pub(crate) fn routes() -> OpenApiRouter<Site> {
     OpenApiRouter::default()

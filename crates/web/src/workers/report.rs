@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::body::JsonBody;
+use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::Problem;
 
@@ -57,8 +58,8 @@ pub(crate) struct Step {
     request_body = Step,
     responses(
         (status = 200, description = "It is written", body = Reported),
-        (status = 409, response = crate::openapi::Refused),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 409, response = Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn progress(
@@ -67,20 +68,17 @@ pub(crate) async fn progress(
     JsonBody(report): JsonBody<Step>,
 ) -> Result<Json<Reported>, Problem> {
     if !(0..=100).contains(&report.progress) {
-        let detail = format!("progress must be between 0 and 100, not {}", report.progress);
-        return Err(Problem::invalid(detail).with("field", "progress"));
+        let rule = format_args!("must be between 0 and 100, not {}", report.progress);
+        return Err(Problem::field("progress", rule));
     }
     if report.state.len() > LONGEST_STATE || report.state.contains(char::is_control) {
-        let detail = format!("state must be one line of at most {LONGEST_STATE} bytes");
-        return Err(Problem::invalid(detail).with("field", "state"));
+        let rule = format_args!("must be one line of at most {LONGEST_STATE} bytes");
+        return Err(Problem::field("state", rule));
     }
     let detail = report.detail.map(Value::Object);
-    if let Some(detail) = &detail {
-        let size = detail.to_string().len();
-        if size > LONGEST_DETAIL || holds_zero(detail) {
-            let text = format!("detail: at most {LONGEST_DETAIL} bytes, and no character U+0000");
-            return Err(Problem::invalid(text).with("field", "detail"));
-        }
+    if detail.as_ref().is_some_and(|detail| detail.to_string().len() > LONGEST_DETAIL) {
+        let rule = format_args!("must have at most {LONGEST_DETAIL} bytes");
+        return Err(Problem::field("detail", rule));
     }
     let metadata = match report.metadata {
         Some(added) => Some(merged_fits(&tasks, id, added).await?),
@@ -105,21 +103,10 @@ async fn merged_fits(
     merged.extend(added.clone());
     let size = Value::Object(merged).to_string().len();
     if size > MAX_METADATA {
-        let detail = format!("metadata would have {size} bytes; {MAX_METADATA} are allowed");
-        return Err(Problem::invalid(detail).with("field", "metadata"));
+        let rule = format_args!("would have {size} bytes; {MAX_METADATA} are allowed");
+        return Err(Problem::field("metadata", rule));
     }
     Ok(Value::Object(added))
-}
-
-fn holds_zero(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains('\0'),
-        Value::Array(items) => items.iter().any(holds_zero),
-        Value::Object(fields) => {
-            fields.iter().any(|(name, item)| name.contains('\0') || holds_zero(item))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -141,7 +128,7 @@ pub(crate) struct Complete {
     request_body = Complete,
     responses(
         (status = 200, description = "It is completed", body = Reported),
-        (status = 409, response = crate::openapi::Refused),
+        (status = 409, response = Refused),
     ),
 )]
 pub(crate) async fn complete(
@@ -184,8 +171,8 @@ fn yes() -> bool {
     request_body = Fail,
     responses(
         (status = 200, description = "It is written", body = Reported),
-        (status = 409, response = crate::openapi::Refused),
-        (status = 422, response = crate::openapi::Refused),
+        (status = 409, response = Refused),
+        (status = 422, response = Refused),
     ),
 )]
 pub(crate) async fn fail(
@@ -195,8 +182,8 @@ pub(crate) async fn fail(
 ) -> Result<Json<Reported>, Problem> {
     let asked = report.retry_after_seconds.unwrap_or(0);
     if asked > LONGEST_DELAY {
-        let detail = format!("retry_after_seconds must be at most {LONGEST_DELAY} (a year)");
-        return Err(Problem::invalid(detail).with("field", "retry_after_seconds"));
+        let rule = format_args!("must be at most {LONGEST_DELAY} (a year)");
+        return Err(Problem::field("retry_after_seconds", rule));
     }
     let retry_in = if report.retryable {
         let usual = tasks.backoff().wait(tasks.task(id).await?.retry_count + 1);
@@ -236,7 +223,7 @@ pub(crate) struct Release {
     request_body = Release,
     responses(
         (status = 200, description = "It waits again", body = Reported),
-        (status = 409, response = crate::openapi::Refused),
+        (status = 409, response = Refused),
     ),
 )]
 pub(crate) async fn release(

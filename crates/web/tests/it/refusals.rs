@@ -36,8 +36,7 @@ async fn a_wrong_request_is_refused_with_its_reason(place: Place) {
         (json!({"type": KIND, "delay_seconds": -1}), "delay_seconds"),
         (json!({"type": KIND, "delay_seconds": u64::MAX}), "delay_seconds"),
         (json!({"type": KIND, "idempotent": "yes"}), "idempotent: invalid type"),
-        (json!([]), "must be a JSON object"),
-        (json!([KIND, {}, null, null, false, null, null, null]), "must be a JSON object"),
+        (json!([]), "expected a JSON object"),
         (json!("text"), "invalid type"),
         (json!(null), "invalid type"),
     ] {
@@ -96,6 +95,20 @@ async fn another_content_type_is_refused() {
     {
         let request = post().header("content-type", kind);
         server.send(request).await.problem(415, "unsupported_media_type");
+    }
+    assert_eq!(server.written().await, before);
+}
+
+#[tokio::test]
+async fn a_list_of_the_values_is_no_object_wherever_it_stands() {
+    let server = Server::file().await;
+    let before = server.written().await;
+    let list = json!([KIND, {}, null, null, false, null, null, null]);
+    let body = json!({"tasks": [{"type": KIND}, list.clone()]});
+    for (path, body) in [("/tasks", list), ("/tasks:batch", body)] {
+        let problem = server.post(path, &body).await.problem(422, "invalid_request");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("expected a JSON object"), "{path}: {detail}");
     }
     assert_eq!(server.written().await, before);
 }
@@ -259,7 +272,13 @@ async fn wrong_reports_are_refused(place: Place) {
         assert_eq!(reply.status, 422, "{wish}: {reply:?}");
         reply.problem(422, "invalid_request");
     }
-    for beat in [json!({}), json!({"held": [{"id": worker}]}), json!({"held": [], "types": [""]})] {
+    for beat in [
+        json!({}),
+        json!({"held": [{"id": worker}]}),
+        json!({"held": [[worker, 1]]}),
+        json!({"held": [], "types": [""]}),
+        json!({"held": [], "types": vec![KIND; 101]}),
+    ] {
         let path = format!("/workers/{worker}:heartbeat");
         server.post(&path, &beat).await.problem(422, "invalid_request");
     }

@@ -1,0 +1,137 @@
+//! The documentation, held against the code in both directions: codes, exit codes, settings and
+//! variables. The code is walked, not searched, so that what is new is missed.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::successors;
+
+use clap::CommandFactory;
+use lavra_db::Environment;
+
+use crate::cli::Cli;
+use crate::client::Refused;
+use crate::exit::{BadUsage, Exit, OwnCode};
+use crate::settings;
+use crate::variables::Variable;
+
+const CONFIGURATION: &str = include_str!("../../../docs/configuration.md");
+const ERRORS: &str = include_str!("../../../docs/errors.md");
+
+/// The rows of the table whose head begins so, as cells.
+fn table<'a>(text: &'a str, head: &str) -> Vec<Vec<&'a str>> {
+    let lines = text.lines().skip_while(|line| !line.starts_with(head)).skip(2);
+    let rows = lines.take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+fn all_exits() -> impl Iterator<Item = Exit> {
+    successors(Some(Exit::Done), |exit| match exit {
+        Exit::Done => Some(Exit::Failed(anyhow::anyhow!("a reason"))),
+        Exit::Failed(_) => Some(Exit::BadUsage(anyhow::anyhow!("a reason"))),
+        Exit::BadUsage(_) => Some(Exit::WorkRemains("some".into())),
+        Exit::WorkRemains(_) => Some(Exit::Interrupted),
+        Exit::Interrupted => None,
+    })
+}
+
+fn all_own_codes() -> impl Iterator<Item = OwnCode> {
+    successors(Some(OwnCode::BadUsage), |code| match code {
+        OwnCode::BadUsage => Some(OwnCode::Error),
+        OwnCode::Error => None,
+    })
+}
+
+fn all_variables() -> impl Iterator<Item = Variable> {
+    successors(Some(Variable::Log), |variable| match variable {
+        Variable::Log => Some(Variable::SecretKey),
+        Variable::SecretKey => None,
+    })
+}
+
+/// The variables that are asked for when only the host is known, by its older name.
+fn of_the_database() -> BTreeSet<String> {
+    let asked = RefCell::new(BTreeSet::new());
+    let environment = Environment(|name: &str| {
+        asked.borrow_mut().insert(name.to_owned());
+        (name == "API_PG_DB_HOST").then(|| "localhost".to_owned())
+    });
+    environment.target().unwrap();
+    environment.schema().unwrap();
+    asked.into_inner()
+}
+
+/// Flags that a variable can stand for, of all commands.
+fn flags(command: &clap::Command) -> BTreeSet<(String, String)> {
+    let own = command.get_arguments().filter_map(|argument| {
+        let variable = argument.get_env()?.to_str()?.to_owned();
+        Some((format!("--{}", argument.get_long()?), variable))
+    });
+    own.chain(command.get_subcommands().flat_map(flags)).collect()
+}
+
+#[test]
+fn every_code_is_documented_with_its_exit_code() {
+    let exit = |error: anyhow::Error| Exit::from(error).code().to_string();
+    let mut codes: BTreeMap<String, String> = lavra_web::Code::ALL
+        .iter()
+        .map(|code| code.as_str().to_owned())
+        .map(|code| (code.clone(), exit(Refused { code, detail: String::new() }.into())))
+        .collect();
+    codes.extend(all_own_codes().map(|code| {
+        let error = match code {
+            OwnCode::BadUsage => BadUsage("a reason".into()).into(),
+            OwnCode::Error => anyhow::anyhow!("a reason"),
+        };
+        assert_eq!(crate::exit::code(&error), code.as_str());
+        (code.as_str().to_owned(), exit(error))
+    }));
+    let rows = table(ERRORS, "| code |");
+    let documented: BTreeMap<String, String> =
+        rows.iter().map(|row| (row[0].replace('`', ""), row[2].to_owned())).collect();
+    assert_eq!(documented.len(), rows.len(), "a code stands twice");
+    assert_eq!(documented, codes);
+}
+
+#[test]
+fn every_exit_code_is_documented() {
+    let codes: Vec<String> = all_exits().map(|exit| exit.code().to_string()).collect();
+    let documented = table(CONFIGURATION, "| code |");
+    assert_eq!(documented.iter().map(|row| row[0]).collect::<Vec<_>>(), codes);
+}
+
+#[test]
+fn every_setting_is_documented() {
+    let of_all = table(CONFIGURATION, "| flag |").into_iter().map(|row| row[2]);
+    let of_tasks = table(CONFIGURATION, "| `lavra.toml` |").into_iter().map(|row| row[0]);
+    let documented: Vec<&str> = of_all.chain(of_tasks).flat_map(quoted).collect();
+    let unique: BTreeSet<String> = documented.iter().map(|&key| key.to_owned()).collect();
+    assert_eq!(documented.len(), unique.len(), "a setting stands twice");
+    assert_eq!(unique, settings::keys());
+}
+
+#[test]
+fn every_variable_is_documented_with_its_flag() {
+    let with_flags = flags(&Cli::command());
+    let rows = table(CONFIGURATION, "| flag |");
+    let documented: BTreeSet<(String, String)> = rows
+        .iter()
+        .filter_map(|row| Some((quoted(row[0]).next()?.into(), quoted(row[1]).next()?.into())))
+        .collect();
+    assert_eq!(documented, with_flags);
+
+    let mut variables = of_the_database();
+    variables.extend(all_variables().map(|variable| variable.name().to_owned()));
+    variables.extend(with_flags.into_iter().map(|(_, variable)| variable));
+    let is_ours = |name: &&str| {
+        ["LAVRA_", "DB_", "API_PG_DB_"].iter().any(|prefix| name.starts_with(prefix))
+            && name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')
+    };
+    let documented: BTreeSet<String> =
+        CONFIGURATION.lines().flat_map(quoted).filter(is_ours).map(str::to_owned).collect();
+    assert_eq!(documented, variables);
+}
