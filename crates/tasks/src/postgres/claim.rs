@@ -80,7 +80,7 @@ impl Claims for Postgres {
             (&claim.process.0 as _, Type::UUID),
             (&events as _, Type::UUID_ARRAY),
         ];
-        let answer = self.query(claim.limit, operation, &sql, &params).await?;
+        let answer = self.pg.query_prepared(operation, &sql, &params).await?;
         rows(operation, &answer, |row| {
             let payload: String = row.try_get(2)?;
             Ok(Claimed {

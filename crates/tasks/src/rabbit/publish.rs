@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, PublisherConfirm};
 use serde_json::json;
@@ -101,12 +102,14 @@ impl Publisher<'_> {
         &mut self,
         batch: &[Announcement],
     ) -> Result<Vec<(OutboxId, PublisherConfirm)>, lapin::Error> {
-        let mut sent = Vec::with_capacity(batch.len());
         for announcement in batch {
             self.ensure_queue(&announcement.kind).await?;
-            sent.push((announcement.id, self.send(announcement).await?));
         }
-        Ok(sent)
+        // All at once: one by one, each would wait for the connection's thread to have written it.
+        let sending = batch.iter().map(async |announcement| {
+            self.send(announcement).await.map(|confirm| (announcement.id, confirm))
+        });
+        try_join_all(sending).await
     }
 
     fn settled(
