@@ -7,6 +7,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use duckdb::Connection;
 use uuid::Uuid;
@@ -15,10 +16,14 @@ use super::lock::Lock;
 use super::{Options, damage, open};
 use crate::{Error, Result};
 
+const PAUSE_FOR_READERS: Duration = Duration::from_millis(100);
+
 pub(super) struct Shared {
     pub(super) path: PathBuf,
     pub(super) options: Options,
     instance: RwLock<Option<Instance>>,
+    /// Held by those who read, while they do.
+    reading: parking_lot::RwLock<()>,
     set_aside: Mutex<Option<PathBuf>>,
     // After the instance, so that nobody else opens the file while it is being closed.
     lock: Mutex<Lock>,
@@ -44,6 +49,7 @@ impl Shared {
             path,
             options,
             instance: RwLock::new(Some(instance)),
+            reading: parking_lot::RwLock::new(()),
             set_aside: Mutex::new(opened.set_aside),
             lock: Mutex::new(lock),
         })
@@ -71,6 +77,7 @@ impl Shared {
         operation: &'static str,
         job: impl FnOnce(&Connection) -> duckdb::Result<T>,
     ) -> Result<T> {
+        let _reading = self.reading.read();
         self.on_instance(operation, |instance| {
             let idle = held(&instance.readers).pop();
             let reader = idle.map_or_else(|| open::another(&held(&instance.root)), Ok)?;
@@ -129,22 +136,39 @@ impl Shared {
         Ok(())
     }
 
-    /// Folds the log into the file when it has grown long enough.
+    /// Folds the log into the file when it has grown long enough. Readers that follow one another
+    /// closely would never let it; when it has grown twice as long, they wait for a moment.
     pub(super) fn fold_a_long_log(&self) {
-        let length = std::fs::metadata(damage::log(&self.path)).map_or(0, |log| log.len());
-        if length < self.options.checkpoint_mb << 20 {
+        let length = self.log_length();
+        let long_enough = self.options.checkpoint_mb << 20;
+        if length < long_enough {
             return;
         }
-        let folded = self.with_writer("fold the log into the file", |writer| {
-            match writer.execute_batch("CHECKPOINT") {
-                // Someone else writes; there will be another commit to try after.
-                Err(error) if error.to_string().contains("Cannot CHECKPOINT") => Ok(()),
-                folded => folded,
-            }
-        });
+        let mut folded = self.fold();
+        if folded.is_ok()
+            && length >= 2 * long_enough
+            && self.log_length() >= length
+            && let Some(_nobody_reads) = self.reading.try_write_for(PAUSE_FOR_READERS)
+        {
+            folded = self.fold();
+        }
         if let Err(error) = folded {
             tracing::error!(%error, database = %self.path.display(), "all is stored, but the log grows");
         }
+    }
+
+    /// Does nothing while someone is in the way: DuckDB says so, or leaves the log as it is.
+    fn fold(&self) -> Result<()> {
+        self.with_writer("fold the log into the file", |writer| {
+            match writer.execute_batch("CHECKPOINT") {
+                Err(error) if error.to_string().contains("Cannot CHECKPOINT") => Ok(()),
+                folded => folded,
+            }
+        })
+    }
+
+    fn log_length(&self) -> u64 {
+        std::fs::metadata(damage::log(&self.path)).map_or(0, |log| log.len())
     }
 
     pub(super) fn check_free_space(&self) -> Result<()> {
