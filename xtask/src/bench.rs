@@ -22,7 +22,7 @@ struct Comparison {
 
 const COMPARISONS: &[Comparison] = &[Comparison {
     name: "tasks",
-    about: "task systems on PostgreSQL, and delivery by RabbitMQ; `-- --rounds 3` takes medians",
+    about: "task systems on PostgreSQL, and delivery by RabbitMQ: medians of three rounds, or `-- --rounds N`",
     run: tasks::run,
 }];
 

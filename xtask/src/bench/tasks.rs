@@ -46,7 +46,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 
 fn rounds(args: &[String]) -> Result<usize> {
     match args {
-        [] => Ok(1),
+        [] => Ok(3),
         [flag, count] if flag == "--rounds" => count.parse().context("--rounds wants a number"),
         other => bail!("`bench tasks` takes `--rounds N`, not `{}`", other.join(" ")),
     }
