@@ -23,7 +23,7 @@ pub enum Error {
     Newer { id: String },
 
     #[error("the migration {id} failed: {source}")]
-    Migration { id: &'static str, source: Box<Error> },
+    Migration { id: String, source: Box<Error> },
 
     #[error("{}: the disk is nearly full ({free_mb} MB free); writing goes on when there is room", path.display())]
     DiskFull { path: PathBuf, free_mb: u64 },

@@ -4,7 +4,11 @@
 //! transaction-level advisory lock (which a pooler in transaction mode keeps), and a database
 //! that is up to date is left alone, so that no right to change the schema is needed then. On
 //! DuckDB the owner of the file is alone; each migration is a transaction between checkpoints.
+//!
+//! An id may begin with the name of a series and a colon (`pncp:001`). Each series is a list of its
+//! own: what is unknown in another one says nothing.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -13,16 +17,41 @@ use tokio_postgres::types::Type;
 use crate::{Database, Duck, Error, Pg, Result, Schema};
 
 /// One step of the schema, for both engines.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Migration {
-    pub id: &'static str,
-    pub description: &'static str,
-    pub postgres: &'static str,
-    pub duckdb: &'static str,
+    pub id: Cow<'static, str>,
+    pub description: Cow<'static, str>,
+    pub postgres: Cow<'static, str>,
+    pub duckdb: Cow<'static, str>,
+}
+
+impl Migration {
+    /// One that is known when the program is compiled.
+    pub const fn fixed(
+        id: &'static str,
+        description: &'static str,
+        postgres: &'static str,
+        duckdb: &'static str,
+    ) -> Self {
+        Self {
+            id: Cow::Borrowed(id),
+            description: Cow::Borrowed(description),
+            postgres: Cow::Borrowed(postgres),
+            duckdb: Cow::Borrowed(duckdb),
+        }
+    }
+
+    fn series(&self) -> &str {
+        series(&self.id)
+    }
+}
+
+fn series(id: &str) -> &str {
+    id.split_once(':').map_or("", |(series, _)| series)
 }
 
 /// The ids that a call of [`migrate`] applied; empty when the database was up to date.
-pub type Applied = Vec<&'static str>;
+pub type Applied = Vec<String>;
 
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS kodus_workflow.schema_migrations (
     id VARCHAR(128) PRIMARY KEY,
@@ -33,7 +62,7 @@ const READ: &str = "SELECT id FROM kodus_workflow.schema_migrations";
 /// Any constant will do, as long as every lavra uses the same.
 const ADVISORY_LOCK: i64 = 0x006c_6176_7261;
 
-pub async fn migrate(database: &Database, migrations: &'static [Migration]) -> Result<Applied> {
+pub async fn migrate(database: &Database, migrations: &[Migration]) -> Result<Applied> {
     match database {
         Database::Postgres(pg) => on_postgres(pg, migrations).await,
         Database::Duck(duck) => on_duckdb(duck, migrations).await,
@@ -49,7 +78,7 @@ pub fn print(migrations: &[Migration], schema: &Schema) -> String {
         schema.apply(LEDGER)
     );
     for migration in migrations {
-        let sql = schema.apply(migration.postgres);
+        let sql = schema.apply(&migration.postgres);
         let sql = sql.trim();
         let end = if sql.ends_with(';') { "" } else { "\n;" };
         let _infallible = write!(
@@ -66,22 +95,24 @@ pub fn print(migrations: &[Migration], schema: &Schema) -> String {
 }
 
 /// What is still to be applied; an id that we do not know means a newer lavra was here.
-fn missing(
-    migrations: &'static [Migration],
+fn missing<'m>(
+    migrations: &'m [Migration],
     applied: &BTreeSet<String>,
-) -> Result<Vec<&'static Migration>> {
-    let unknown = applied.iter().find(|id| !migrations.iter().any(|m| m.id == id.as_str()));
+) -> Result<Vec<&'m Migration>> {
+    let is_ours = |id: &str| migrations.iter().any(|m| m.series() == series(id));
+    let is_known = |id: &str| migrations.iter().any(|m| m.id == id);
+    let unknown = applied.iter().find(|id| is_ours(id) && !is_known(id));
     match unknown {
         Some(id) => Err(Error::Newer { id: id.clone() }),
-        None => Ok(migrations.iter().filter(|m| !applied.contains(m.id)).collect()),
+        None => Ok(migrations.iter().filter(|m| !applied.contains(&*m.id)).collect()),
     }
 }
 
 fn at(migration: &Migration, error: Error) -> Error {
-    Error::Migration { id: migration.id, source: Box::new(error) }
+    Error::Migration { id: migration.id.to_string(), source: Box::new(error) }
 }
 
-async fn on_postgres(pg: &Pg, migrations: &'static [Migration]) -> Result<Applied> {
+async fn on_postgres(pg: &Pg, migrations: &[Migration]) -> Result<Applied> {
     let operation = "migrate the database";
     let failed = |source| Error::Postgres { operation, source };
     let ledger = format!("{}.schema_migrations", pg.schema());
@@ -111,7 +142,7 @@ async fn on_postgres(pg: &Pg, migrations: &'static [Migration]) -> Result<Applie
     let applied = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>();
     let mut done = Vec::new();
     for migration in missing(migrations, &applied.map_err(failed)?)? {
-        let sql = pg.schema().apply(migration.postgres);
+        let sql = pg.schema().apply(&migration.postgres);
         let applied = transaction.batch_execute(&sql).await;
         applied.map_err(|source| at(migration, failed(source)))?;
         let record = pg.schema().apply(
@@ -119,13 +150,13 @@ async fn on_postgres(pg: &Pg, migrations: &'static [Migration]) -> Result<Applie
         );
         let params = [(&migration.id as _, Type::TEXT), (&migration.description as _, Type::TEXT)];
         transaction.query_typed(&record, &params).await.map_err(failed)?;
-        done.push(migration.id);
+        done.push(migration.id.to_string());
     }
     transaction.commit().await.map_err(failed)?;
     Ok(done)
 }
 
-async fn on_duckdb(duck: &Duck, migrations: &'static [Migration]) -> Result<Applied> {
+async fn on_duckdb(duck: &Duck, migrations: &[Migration]) -> Result<Applied> {
     let operation = "migrate the database";
     let schema = duck.schema().clone();
     let exists_in = schema.name().to_owned();
@@ -149,20 +180,21 @@ async fn on_duckdb(duck: &Duck, migrations: &'static [Migration]) -> Result<Appl
         .await?;
     let mut done = Vec::new();
     for migration in missing(migrations, &applied)? {
-        let sql = schema.apply(migration.duckdb).into_owned();
+        let sql = schema.apply(&migration.duckdb).into_owned();
         let record = duck.sql(
             "INSERT INTO kodus_workflow.schema_migrations (id, description, executed_at)
              VALUES ($1, $2, make_timestamp($3))",
         );
         let now = crate::micros(duck.clock().now());
+        let (id, description) = (migration.id.to_string(), migration.description.to_string());
         duck.reshape(move |connection| {
             connection.execute_batch(&sql)?;
-            let params = duckdb::params![migration.id, migration.description, now];
+            let params = duckdb::params![id, description, now];
             connection.execute(&record, params).map(|_| ())
         })
         .await
         .map_err(|error| at(migration, error))?;
-        done.push(migration.id);
+        done.push(migration.id.to_string());
     }
     Ok(done)
 }

@@ -88,7 +88,7 @@ fn migrations() -> &'static [Migration] {
             format!("ALTER TABLE kodus_workflow.grown ADD COLUMN c{n} TIMESTAMPTZ DEFAULT now()")
         };
         let (id, sql): (&str, &str) = (format!("{n:03}_step").leak(), sql.leak());
-        Migration { id, description: "a step", postgres: sql, duckdb: sql }
+        Migration::fixed(id, "a step", sql, sql)
     });
     list.collect::<Vec<_>>().leak()
 }

@@ -6,25 +6,25 @@ use lavra_db::{Database, Error, GROUND, Migration, Pg, Schema, migrate, print_mi
 
 use crate::support::place::{PATIENCE, Place, Server, on_each_engine};
 
-const FIRST: Migration = Migration {
-    id: "001_first",
-    description: "a table that isn't there yet",
-    postgres: "CREATE TABLE kodus_workflow.things (id UUID PRIMARY KEY, name TEXT NOT NULL);
+const FIRST: Migration = Migration::fixed(
+    "001_first",
+    "a table that isn't there yet",
+    "CREATE TABLE kodus_workflow.things (id UUID PRIMARY KEY, name TEXT NOT NULL);
                ALTER TABLE kodus_workflow.things ENABLE ROW LEVEL SECURITY;",
-    duckdb: "CREATE TABLE kodus_workflow.things (id UUID PRIMARY KEY, name TEXT NOT NULL)",
-};
-const SECOND: Migration = Migration {
-    id: "002_second",
-    description: "one more column",
-    postgres: "ALTER TABLE kodus_workflow.things ADD COLUMN made TIMESTAMPTZ DEFAULT now()",
-    duckdb: "ALTER TABLE kodus_workflow.things ADD COLUMN made TIMESTAMPTZ DEFAULT now()",
-};
-const BROKEN: Migration = Migration {
-    id: "003_broken",
-    description: "half of it works",
-    postgres: "CREATE TABLE kodus_workflow.half (n INT); SELECT 1 FROM nowhere",
-    duckdb: "CREATE TABLE kodus_workflow.half (n INT); SELECT 1 FROM nowhere",
-};
+    "CREATE TABLE kodus_workflow.things (id UUID PRIMARY KEY, name TEXT NOT NULL)",
+);
+const SECOND: Migration = Migration::fixed(
+    "002_second",
+    "one more column",
+    "ALTER TABLE kodus_workflow.things ADD COLUMN made TIMESTAMPTZ DEFAULT now()",
+    "ALTER TABLE kodus_workflow.things ADD COLUMN made TIMESTAMPTZ DEFAULT now()",
+);
+const BROKEN: Migration = Migration::fixed(
+    "003_broken",
+    "half of it works",
+    "CREATE TABLE kodus_workflow.half (n INT); SELECT 1 FROM nowhere",
+    "CREATE TABLE kodus_workflow.half (n INT); SELECT 1 FROM nowhere",
+);
 const OLDER: &[Migration] = &[GROUND, FIRST];
 const ALL: &[Migration] = &[GROUND, FIRST, SECOND];
 const WITH_A_BROKEN_ONE: &[Migration] = &[GROUND, FIRST, BROKEN];
@@ -36,6 +36,7 @@ on_each_engine!(
     a_newer_database_is_left_alone,
     another_schema_has_everything_of_its_own,
     a_migration_that_fails_is_named_and_leaves_nothing_behind,
+    each_series_is_a_list_of_its_own,
 );
 
 async fn run(database: &Database, sql: &'static str) {
@@ -148,7 +149,7 @@ async fn eight_at_once(server: Server) {
             *times.entry(id).or_insert(0) += 1;
         }
     }
-    assert_eq!(times, IDS.map(|id| (id, 1)).into_iter().collect());
+    assert_eq!(times, IDS.map(|id| (id.to_owned(), 1)).into_iter().collect());
 }
 
 #[tokio::test]
@@ -215,4 +216,21 @@ async fn secrets_lie_in_a_schema_that_nobody_else_may_use() {
     let rows = pg.query("ask for rights", sql, &[]).await.unwrap();
     assert!(!rows[0].get::<_, bool>(0), "PUBLIC may use the schema of the secrets");
     assert!(rows[0].get::<_, bool>(1), "a table is without row level security");
+}
+
+async fn each_series_is_a_list_of_its_own(place: Place) {
+    let step = |id: &'static str, table: &str| {
+        let sql = format!("CREATE TABLE kodus_workflow.{table} (n INT)");
+        let (postgres, duckdb) = (sql.clone().into(), sql.into());
+        Migration { id: id.into(), description: "a table".into(), postgres, duckdb }
+    };
+    let (one, more) = (step("a:001", "of_a"), step("a:002", "more_of_a"));
+    let database = place.open(Schema::default()).await;
+    assert_eq!(migrate(&database, ALL).await.unwrap(), IDS);
+    let series = [one.clone(), more];
+    assert_eq!(migrate(&database, &series).await.unwrap(), ["a:001", "a:002"]);
+    assert_eq!(migrate(&database, &[step("b:001", "of_b")]).await.unwrap(), ["b:001"]);
+    assert!(migrate(&database, ALL).await.unwrap().is_empty(), "the others are not unknown to it");
+    let error = migrate(&database, &[one]).await.unwrap_err();
+    assert!(matches!(error, Error::Newer { id } if id == "a:002"));
 }
