@@ -3,7 +3,8 @@
 
 use lavra_db::tokio_postgres::Client;
 
-use crate::support::server::{POSTGRES, Server};
+use lavra_tasks::MIGRATIONS;
+use lavra_testkit::{POSTGRES, Server};
 
 const LINTS: [(&str, &str); 5] = [
     (
@@ -64,14 +65,14 @@ async fn findings(client: &Client) -> Vec<String> {
 
 #[tokio::test]
 async fn the_schema_breaks_no_rule() {
-    let server = Server::create(POSTGRES, true).await;
+    let server = Server::create(POSTGRES, MIGRATIONS).await;
     let found = findings(&server.client().await).await;
     assert!(found.is_empty(), "{found:#?}");
 }
 
 #[tokio::test]
 async fn each_rule_finds_what_breaks_it() {
-    let server = Server::create(POSTGRES, true).await;
+    let server = Server::create(POSTGRES, MIGRATIONS).await;
     let client = server.client().await;
     client
         .batch_execute(

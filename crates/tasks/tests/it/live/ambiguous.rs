@@ -10,7 +10,7 @@ use serde_json::json;
 use super::proxy::Proxy;
 use super::rig::{Rig, actions, assert_gapless};
 use crate::support::World;
-use crate::support::server::Server;
+use lavra_testkit::Server;
 
 async fn behind(proxy: &Proxy, world: &World) -> Database {
     let text = format!("postgres://postgres@{}/{}", proxy.address, world.server().name());

@@ -1,11 +1,9 @@
 //! What the tests share: a store of their own on an engine, and a shorthand for tasks.
 
-pub(crate) mod engine;
-pub(crate) mod server;
 pub(crate) mod shorthand;
 pub(crate) mod world;
 
-pub(crate) use engine::{on_each_engine, on_servers};
+pub(crate) use lavra_testkit::{on_each_engine, on_servers};
 pub(crate) use world::World;
 
 /// Runs `job` `count` times at once, and returns what each gave.

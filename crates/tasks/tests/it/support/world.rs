@@ -7,9 +7,8 @@ use std::time::Duration;
 use lavra_db::{Database, Schema, Target, migrate};
 use lavra_tasks::MIGRATIONS;
 use lavra_tasks::store::Store;
+use lavra_testkit::{PGBOUNCER, POSTGRES, Server, prove_sessions};
 use tempfile::TempDir;
-
-use super::server::{PGBOUNCER, POSTGRES, Server};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -49,18 +48,15 @@ impl World {
     /// As a process has it that listens: it knows its connections to be sessions, and prepares
     /// statements and copies on them. Behind PgBouncer it does neither.
     pub(crate) async fn on_postgres() -> Self {
-        let place = Place::Server(Server::create(POSTGRES, true).await);
+        let place = Place::Server(Server::create(POSTGRES, MIGRATIONS).await);
         let world = Self::open(place, Schema::default()).await;
-        let Database::Postgres(pg) = &world.database else { unreachable!("it is a server") };
-        let listener = pg.listen("test");
-        while !listener.is_live() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        prove_sessions(&world.database).await;
         world
     }
 
     pub(crate) async fn behind_pgbouncer() -> Self {
-        Self::open(Place::Server(Server::create(PGBOUNCER, true).await), Schema::default()).await
+        Self::open(Place::Server(Server::create(PGBOUNCER, MIGRATIONS).await), Schema::default())
+            .await
     }
 
     /// On the same engine, another database with another schema name.

@@ -10,28 +10,30 @@ use std::time::Duration;
 use lavra_db::tokio_postgres::error::SqlState;
 use lavra_db::tokio_postgres::types::Type;
 use lavra_db::tokio_postgres::{self, Client, NoTls};
-use lavra_db::{Database, Schema, Target, migrate};
-use lavra_tasks::MIGRATIONS;
+use lavra_db::{Database, Migration, Schema, Target, migrate};
 use uuid::Uuid;
 
-pub(crate) const POSTGRES: &str = "LAVRA_TEST_POSTGRES";
-pub(crate) const PGBOUNCER: &str = "LAVRA_TEST_PGBOUNCER";
+pub const POSTGRES: &str = "LAVRA_TEST_POSTGRES";
+pub const PGBOUNCER: &str = "LAVRA_TEST_PGBOUNCER";
 const PATIENCE: Duration = Duration::from_secs(10);
 const TEMPLATE_LOCK: i64 = 0x6c61_7672_6174;
 
 /// A database on the test server, dropped at the end.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub struct Server {
     name: String,
     variable: &'static str,
 }
 
 impl Server {
-    /// An empty database, or a migrated one.
-    pub(crate) async fn create(variable: &'static str, is_migrated: bool) -> Self {
+    /// A database with these migrations, or an empty one where there are none.
+    pub async fn create(variable: &'static str, migrations: &[Migration]) -> Self {
         // Both, so that the message is the same whatever is missing.
         let (_, _) = (url(POSTGRES, ""), url(variable, ""));
-        let template = if is_migrated { template().await } else { "template0".to_owned() };
+        let template = match migrations {
+            [] => "template0".to_owned(),
+            migrations => template(migrations).await,
+        };
         let name = format!("test_{}", Uuid::new_v4().simple());
         let client = connect("postgres").await;
         patiently(&client, &format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
@@ -39,27 +41,27 @@ impl Server {
     }
 
     /// An empty database beside this one.
-    pub(crate) async fn another(&self) -> Self {
-        Self::create(self.variable, false).await
+    pub async fn another(&self) -> Self {
+        Self::create(self.variable, &[]).await
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Where the server itself listens.
-    pub(crate) fn address() -> std::net::SocketAddr {
+    pub fn address() -> std::net::SocketAddr {
         let text = url(POSTGRES, "");
         let (_, host) = text.rsplit_once('@').expect("a URL with a user");
         host.trim_end_matches('/').parse().expect("an address and a port")
     }
 
-    pub(crate) fn target(&self) -> Target {
+    pub fn target(&self) -> Target {
         Target::parse(&url(self.variable, &self.name)).unwrap()
     }
 
     /// A connection of its own, past any pooler.
-    pub(crate) async fn client(&self) -> Client {
+    pub async fn client(&self) -> Client {
         connect(&self.name).await
     }
 }
@@ -91,12 +93,12 @@ async fn connect(database: &str) -> Client {
     client
 }
 
-async fn template() -> String {
+async fn template(migrations: &[Migration]) -> String {
     let mut hasher = DefaultHasher::new();
-    for migration in MIGRATIONS {
-        (migration.id, migration.postgres).hash(&mut hasher);
+    for migration in migrations {
+        (&migration.id, &migration.postgres).hash(&mut hasher);
     }
-    let name = format!("lavra_tasks_{:016x}", hasher.finish());
+    let name = format!("lavra_{:016x}", hasher.finish());
     // The lock ends with the connection.
     let client = connect("postgres").await;
     let lock = [(&TEMPLATE_LOCK as _, Type::INT8)];
@@ -112,7 +114,7 @@ async fn template() -> String {
         client.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE template0")).await.unwrap();
         let target = Target::parse(&url(POSTGRES, &name)).unwrap();
         let database = Database::open(&target, Schema::default(), PATIENCE).await.unwrap();
-        migrate(&database, MIGRATIONS).await.unwrap();
+        migrate(&database, migrations).await.unwrap();
         drop(database);
         client.batch_execute(&format!("ALTER DATABASE {name} IS_TEMPLATE true")).await.unwrap();
     }

@@ -1,0 +1,25 @@
+//! What can go wrong.
+
+use crate::machine::Illegal;
+use crate::source::Mistakes;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Database(#[from] lavra_db::Error),
+
+    #[error("{0}")]
+    Source(#[from] Mistakes),
+
+    #[error("the store answered with what it cannot hold: {0}")]
+    Unreadable(String),
+
+    #[error(transparent)]
+    Illegal(#[from] Illegal),
+
+    /// A request of the user that makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+}

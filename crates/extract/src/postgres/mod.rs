@@ -1,0 +1,101 @@
+//! The store on PostgreSQL. Each verb is one statement, so one round trip and one transaction, and
+//! works through a pooler. Several processes share a plan by claiming its rows.
+
+mod read;
+mod write;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::civil::Date;
+use lavra_db::tokio_postgres::types::Type;
+use lavra_db::tokio_postgres::{self, Row};
+use lavra_db::{Clock, Param, Pg};
+
+use crate::error::{Error, Result};
+use crate::model::{Extraction, ExtractionId, Stored, Window};
+use crate::store::{Planned, Progress, Scope, Store, Want, Write, Written};
+
+/// A source's tables on a PostgreSQL server.
+#[derive(Clone, Debug)]
+pub struct Postgres {
+    pg: Pg,
+    source: String,
+}
+
+impl Postgres {
+    /// The tables of `source`, which have been migrated.
+    pub fn new(pg: Pg, source: &str) -> Self {
+        Self { pg, source: source.to_owned() }
+    }
+
+    /// Runs the statement for this source, and reads every row with `read`.
+    async fn query<T>(
+        &self,
+        operation: &'static str,
+        sql: &str,
+        params: &[Param<'_>],
+        read: impl Fn(&Row) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<Vec<T>> {
+        let sql = sql.replace("{source}", &self.source);
+        let rows = self.pg.query(operation, &sql, params).await?;
+        let all: Result<Vec<T>, _> = rows.iter().map(read).collect();
+        all.map_err(|source| Error::Database(lavra_db::Error::Postgres { operation, source }))
+    }
+}
+
+#[async_trait]
+impl Store for Postgres {
+    fn clock(&self) -> &Clock {
+        self.pg.clock()
+    }
+
+    async fn plan(&self, tasks: Vec<Planned>) -> Result<usize> {
+        let sql = "INSERT INTO psa.{source}_extraction_tasks (task_id, endpoint_name, data_date)
+                   SELECT * FROM unnest($1::text[], $2::text[], $3::date[])
+                   ON CONFLICT DO NOTHING RETURNING task_id";
+        let ids: Vec<&str> = tasks.iter().map(|task| task.task_id.0.as_str()).collect();
+        let names: Vec<&str> = tasks.iter().map(|task| task.endpoint_name.as_str()).collect();
+        let dates: Vec<Date> = tasks.iter().map(|task| task.data_date).collect();
+        let params = [
+            (&ids as _, Type::TEXT_ARRAY),
+            (&names as _, Type::TEXT_ARRAY),
+            (&dates as _, Type::DATE_ARRAY),
+        ];
+        Ok(self.query("plan the extraction", sql, &params, |_| Ok(())).await?.len())
+    }
+
+    async fn candidates(
+        &self,
+        scope: &Scope,
+        want: Want,
+        stale: Duration,
+        limit: usize,
+    ) -> Result<Vec<Extraction>> {
+        self.candidates_of(scope, want, stale, limit).await
+    }
+
+    async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+        self.apply(&writes).await
+    }
+
+    async fn task(&self, id: &ExtractionId) -> Result<Option<Extraction>> {
+        self.one(id).await
+    }
+
+    async fn tasks(&self, scope: &Scope) -> Result<Vec<Extraction>> {
+        self.all_of(scope).await
+    }
+
+    async fn progress(&self, scope: &Scope) -> Result<Vec<Progress>> {
+        self.progress_of(scope).await
+    }
+
+    async fn windows(&self, id: &ExtractionId) -> Result<Vec<Window>> {
+        self.windows_of(id).await
+    }
+
+    async fn stored(&self, id: &ExtractionId) -> Result<Vec<Stored>> {
+        self.stored_of(id).await
+    }
+}

@@ -1,0 +1,6 @@
+//! The tests of extraction, against real databases and a world on loopback.
+
+#![allow(clippy::unwrap_used, reason = "what is absent here fails the test, as it should")]
+
+mod contract;
+mod support;
