@@ -19,6 +19,9 @@ pub enum Error {
     #[error(transparent)]
     Illegal(#[from] Illegal),
 
+    #[error("a part of the run came to a sudden end: {0}")]
+    Ended(#[from] tokio::task::JoinError),
+
     /// A request of the user that makes no sense.
     #[error("{0}")]
     Invalid(String),

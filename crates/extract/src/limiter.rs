@@ -19,6 +19,7 @@ pub struct Limiter {
     in_flight: usize,
     /// Successes since the limit last changed, of requests that were begun since.
     successes: usize,
+    strains: usize,
     /// Whether as many as allowed were under way since the limit last changed.
     was_reached: bool,
     changed: Instant,
@@ -35,6 +36,7 @@ impl Limiter {
             cap: cap.max(1),
             in_flight: 0,
             successes: 0,
+            strains: 0,
             was_reached: false,
             changed: now,
             too_much: None,
@@ -93,6 +95,18 @@ impl Limiter {
         self.change((self.limit * 3 / 4).max(1), now);
     }
 
+    /// One that began at `begun` failed in a way that may have had other reasons. Some always do;
+    /// it counts when they are many.
+    pub fn strained(&mut self, begun: Instant, now: Instant) {
+        if begun >= self.changed {
+            self.strains += 1;
+            if self.strains >= 2 && self.strains * 3 > self.successes {
+                return self.refused(begun, now);
+            }
+        }
+        self.ended();
+    }
+
     /// One ended in a way that says nothing of how many the host bears.
     pub fn ended(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
@@ -108,6 +122,7 @@ impl Limiter {
     fn change(&mut self, limit: usize, now: Instant) {
         self.limit = limit;
         self.successes = 0;
+        self.strains = 0;
         self.was_reached = self.in_flight >= limit;
         self.changed = now;
     }

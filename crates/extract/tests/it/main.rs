@@ -3,4 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "what is absent here fails the test, as it should")]
 
 mod contract;
+mod paper;
+mod runs;
 mod support;

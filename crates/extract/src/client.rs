@@ -1,0 +1,105 @@
+//! Fetching over HTTP. A trait, so that a simulation can answer without sockets.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::BytesMut;
+use url::Url;
+
+use crate::error::{Error, Result};
+use crate::reading::{Reply, Trouble};
+use crate::source::{Header, Source};
+
+#[async_trait]
+pub trait Fetch: Send + Sync + Debug {
+    async fn fetch(&self, url: &Url) -> Result<Reply, Trouble>;
+}
+
+/// What fetches from the real world.
+#[derive(Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    timeout: Duration,
+    max_body: usize,
+}
+
+impl Client {
+    pub fn new(source: &Source) -> Result<Self> {
+        let mut headers = reqwest::header::HeaderMap::new();
+        headers.insert("accept", reqwest::header::HeaderValue::from_static("application/json"));
+        for (name, value) in &source.request.headers {
+            let (name, value) = header(name, value)?;
+            headers.insert(name, value);
+        }
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("lavra/", env!("CARGO_PKG_VERSION")))
+            .default_headers(headers)
+            .connect_timeout(source.limits.connect)
+            .redirect(reqwest::redirect::Policy::limited(3))
+            .http1_only()
+            .build()
+            .map_err(|error| Error::Invalid(format!("no HTTP client can be made: {error}")))?;
+        Ok(Self { http, timeout: source.limits.timeout, max_body: source.limits.max_body })
+    }
+
+    async fn whole(&self, url: &Url) -> Result<Reply, Trouble> {
+        let mut response = self.http.get(url.clone()).send().await.map_err(|e| cut(&e))?;
+        let too_large = Trouble::TooLarge { limit: self.max_body };
+        let announced = response.content_length().unwrap_or(0) as usize;
+        if announced > self.max_body {
+            return Err(too_large);
+        }
+        let headers = response.headers().iter().map(|(name, value)| {
+            (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        });
+        let (status, headers) = (response.status().as_u16(), headers.collect());
+        let mut body = BytesMut::with_capacity(announced);
+        while let Some(chunk) = response.chunk().await.map_err(|error| cut(&error))? {
+            if body.len() + chunk.len() > self.max_body {
+                return Err(too_large);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Reply { status, headers, body: body.freeze() })
+    }
+}
+
+#[async_trait]
+impl Fetch for Client {
+    async fn fetch(&self, url: &Url) -> Result<Reply, Trouble> {
+        match tokio::time::timeout(self.timeout, self.whole(url)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Trouble::Timeout(self.timeout)),
+        }
+    }
+}
+
+/// The innermost reason, without the URL, which may carry what nobody should read.
+fn cut(error: &reqwest::Error) -> Trouble {
+    if error.is_timeout() && error.is_connect() {
+        return Trouble::Connection("no connection in time".into());
+    }
+    let mut reason: &dyn std::error::Error = error;
+    while let Some(source) = reason.source() {
+        reason = source;
+    }
+    Trouble::Connection(reason.to_string())
+}
+
+fn header(
+    name: &str,
+    value: &Header,
+) -> Result<(reqwest::header::HeaderName, reqwest::header::HeaderValue)> {
+    let text = match value {
+        Header::Plain(text) => text.clone(),
+        Header::Variable(variable) => std::env::var(variable)
+            .map_err(|_| Error::Invalid(format!("{variable} is not set: the source needs it")))?,
+    };
+    let wrong = |_| Error::Invalid(format!("the header {name} cannot be sent as it is"));
+    let mut value =
+        reqwest::header::HeaderValue::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    value.set_sensitive(true);
+    let name = name.parse().map_err(|_| wrong(String::new()))?;
+    Ok((name, value))
+}

@@ -1,0 +1,230 @@
+//! One place that says who may ask the host now: the limiter, the breakers, the wish of the server
+//! to be left alone for a while, and the endpoints that bear less than the rest.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::breaker::{self, Breaker, Change, Verdict};
+use crate::limiter::Limiter;
+
+/// The longest wait between requests to a host that refuses even one at a time.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub struct Host {
+    state: Mutex<State>,
+    changed: Notify,
+    breaker: breaker::Settings,
+}
+
+#[derive(Debug)]
+struct State {
+    limiter: Limiter,
+    endpoints: HashMap<String, Endpoint>,
+    not_before: Option<Instant>,
+    /// Refusals in a row while only one was allowed.
+    pauses: u32,
+}
+
+#[derive(Debug)]
+struct Endpoint {
+    in_flight: usize,
+    breaker: Breaker,
+}
+
+/// How a request ended, as far as the host is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Well,
+    /// There were too many.
+    Throttled {
+        wait: Option<Duration>,
+    },
+    /// It failed, perhaps for that reason.
+    Failed {
+        wait: Option<Duration>,
+    },
+}
+
+/// What the host bears now, for people to see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    pub limit: usize,
+    pub in_flight: usize,
+    pub not_before: Option<Instant>,
+    pub open: Vec<String>,
+}
+
+enum Answer {
+    Go { is_probe: bool },
+    Wait(Option<Instant>),
+}
+
+impl Host {
+    pub fn new(cap: usize, breaker: breaker::Settings) -> Arc<Self> {
+        let state = State {
+            limiter: Limiter::new(cap, Instant::now()),
+            endpoints: HashMap::new(),
+            not_before: None,
+            pauses: 0,
+        };
+        Arc::new(Self { state: Mutex::new(state), changed: Notify::new(), breaker })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn condition(&self) -> Condition {
+        let state = self.state();
+        let open = state.endpoints.iter().filter(|(_, endpoint)| endpoint.breaker.is_open());
+        let mut open: Vec<String> = open.map(|(name, _)| name.clone()).collect();
+        open.sort();
+        Condition {
+            limit: state.limiter.limit(),
+            in_flight: state.limiter.in_flight(),
+            not_before: state.not_before.filter(|time| *time > Instant::now()),
+            open,
+        }
+    }
+
+    /// For how long nothing of an endpoint has gone well, while it is taken for away.
+    pub fn away_for(&self, endpoint: &str) -> Option<Duration> {
+        let state = self.state();
+        let breaker = &state.endpoints.get(endpoint)?.breaker;
+        breaker.failing_since().filter(|_| breaker.is_open()).map(|since| since.elapsed())
+    }
+
+    /// Waits until a request to `endpoint` may go out; of those at most `most` at once.
+    pub async fn permit(self: &Arc<Self>, endpoint: &str, most: Option<usize>) -> Permit {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            match self.ask(endpoint, most) {
+                Answer::Go { is_probe } => {
+                    return Permit {
+                        host: Arc::clone(self),
+                        endpoint: endpoint.to_owned(),
+                        begun: Instant::now(),
+                        is_probe,
+                        is_over: false,
+                    };
+                }
+                Answer::Wait(Some(until)) => {
+                    let _which = tokio::time::timeout_at(until, changed).await;
+                }
+                Answer::Wait(None) => changed.await,
+            }
+        }
+    }
+
+    fn ask(&self, name: &str, most: Option<usize>) -> Answer {
+        let now = Instant::now();
+        let mut state = self.state();
+        if let Some(time) = state.not_before.filter(|time| *time > now) {
+            return Answer::Wait(Some(time));
+        }
+        let State { limiter, endpoints, .. } = &mut *state;
+        let endpoint = endpoints
+            .entry(name.to_owned())
+            .or_insert_with(|| Endpoint { in_flight: 0, breaker: Breaker::new(self.breaker) });
+        if most.is_some_and(|most| endpoint.in_flight >= most)
+            || limiter.in_flight() >= limiter.limit()
+        {
+            return Answer::Wait(None);
+        }
+        let is_probe = match endpoint.breaker.ask(now) {
+            Verdict::Go => false,
+            Verdict::Probe => true,
+            Verdict::Wait(until) => return Answer::Wait(Some(until)),
+            Verdict::WaitForProbe => return Answer::Wait(None),
+        };
+        limiter.begin();
+        endpoint.in_flight += 1;
+        Answer::Go { is_probe }
+    }
+
+    fn end(&self, permit: &Permit, ended: Option<Ended>) -> Change {
+        let now = Instant::now();
+        let mut state = self.state();
+        let State { limiter, endpoints, not_before, pauses } = &mut *state;
+        let mut change = Change::None;
+        if let Some(endpoint) = endpoints.get_mut(&permit.endpoint) {
+            endpoint.in_flight = endpoint.in_flight.saturating_sub(1);
+            change = match ended {
+                None => {
+                    if permit.is_probe {
+                        endpoint.breaker.probe_ended();
+                    }
+                    Change::None
+                }
+                Some(Ended::Well) => endpoint.breaker.succeeded(),
+                Some(Ended::Throttled { .. } | Ended::Failed { .. }) => {
+                    endpoint.breaker.failed(now)
+                }
+            };
+        }
+        match ended {
+            None => limiter.ended(),
+            Some(Ended::Well) => {
+                limiter.succeeded(permit.begun, now);
+                *pauses = 0;
+            }
+            Some(Ended::Throttled { .. }) => limiter.refused(permit.begun, now),
+            Some(Ended::Failed { .. }) => limiter.strained(permit.begun, now),
+        }
+        match change {
+            Change::Closed => limiter.restart(now),
+            Change::Opened | Change::None => {}
+        }
+        if let Some(Ended::Throttled { wait } | Ended::Failed { wait }) = ended {
+            let mut pause = wait;
+            if matches!(ended, Some(Ended::Throttled { .. }))
+                && limiter.limit() == 1
+                && wait.is_none()
+            {
+                *pauses += 1;
+                let seconds = 1_u64 << (*pauses).min(6);
+                pause = Some(Duration::from_secs(seconds).min(LONGEST_PAUSE) / 2);
+            }
+            let until = pause.map(|pause| now + pause);
+            *not_before = (*not_before).max(until);
+        }
+        drop(state);
+        self.changed.notify_waiters();
+        change
+    }
+}
+
+/// The right to have one request under way.
+#[derive(Debug)]
+pub struct Permit {
+    host: Arc<Host>,
+    endpoint: String,
+    begun: Instant,
+    is_probe: bool,
+    is_over: bool,
+}
+
+impl Permit {
+    /// Tells the host how it went; says whether an outage began or ended by it.
+    pub fn end(mut self, ended: Ended) -> Change {
+        self.is_over = true;
+        let host = Arc::clone(&self.host);
+        host.end(&self, Some(ended))
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let host = Arc::clone(&self.host);
+            host.end(self, None);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! One page, asked for until it is there, or will not be.
+
+use std::time::{Duration, Instant};
+
+use sha2::{Digest as _, Sha256};
+
+use super::Run;
+use crate::breaker::Change;
+use crate::digest::Digest;
+use crate::error::Result;
+use crate::event::Event;
+use crate::host::Ended;
+use crate::model::{Extraction, Window};
+use crate::plan::today;
+use crate::reading::{Failure, Kind, Reading, Reply, Trouble, read};
+use crate::request::{Request, request};
+use crate::source::Series;
+use crate::store::{Arrival, Done, Outcome, Written};
+
+/// What of a failure's body is kept.
+const KEPT_OF_A_FAILURE: usize = 64 << 10;
+
+pub(super) enum Asked {
+    /// With the total that it announces.
+    Page {
+        arrival: Box<Arrival>,
+        total: i64,
+    },
+    PastEnd,
+    /// Trying again may help, and has not so far.
+    GaveUp(Failure),
+    Refused(Failure),
+    /// Whoever has the task now, it is not this process.
+    Lost,
+    Stopped,
+}
+
+impl Run {
+    /// Asks for page `page` of a window at most `attempts` times.
+    pub(super) async fn ask(
+        &self,
+        task: &Extraction,
+        window: &Window,
+        page: i64,
+        attempts: u32,
+    ) -> Result<Asked> {
+        let Some(series) = self.source().series(&task.endpoint_name) else {
+            return Ok(Asked::Refused(unknown(&task.endpoint_name)));
+        };
+        let request =
+            request(self.source(), &series, window, page, today(self.source(), self.now()))?;
+        let (mut failed, mut asked) = (0, 0);
+        loop {
+            let endpoint = series.endpoint;
+            let away = self.extractor.host.away_for(&endpoint.name);
+            if let Some(away) = away.filter(|away| *away > self.extractor.settings.outage) {
+                return Ok(Asked::GaveUp(gone(away)));
+            }
+            let permit = tokio::select! {
+                biased;
+                () = self.extractor.stop.cancelled() => return Ok(Asked::Stopped),
+                permit = self.extractor.host.permit(&endpoint.name, endpoint.in_flight) => permit,
+            };
+            self.tally.request();
+            let begun = Instant::now();
+            let answer = self.extractor.client.fetch(&request.url).await;
+            let elapsed = begun.elapsed();
+            let reading = read(&answer, self.source(), endpoint, page, asked, self.now());
+            asked += 1;
+            let change = permit.end(ended(&reading));
+            self.tell_of_outage(change, &endpoint.name, &reading);
+            let asked_for =
+                Page { task, series: &series, window, request: &request, page, elapsed };
+            let failure = match reading {
+                Reading::Data(digest) => return Ok(self.page(&asked_for, answer, digest)),
+                Reading::Empty => return Ok(self.page(&asked_for, answer, Digest::default())),
+                Reading::PastEnd => return Ok(Asked::PastEnd),
+                Reading::Refused(failure) => {
+                    self.keep_failure(&asked_for, answer, &failure).await;
+                    return Ok(Asked::Refused(failure));
+                }
+                Reading::Retry(failure) => failure,
+            };
+            if self.keep_failure(&asked_for, answer, &failure).await == Some(Written::Lost) {
+                return Ok(Asked::Lost);
+            }
+            // An outage is nobody's fault.
+            if self.extractor.host.away_for(&endpoint.name).is_none() {
+                failed += 1;
+            }
+            if failed >= attempts {
+                return Ok(Asked::GaveUp(failure));
+            }
+            tokio::select! {
+                () = tokio::time::sleep(self.backoff(failed)) => {}
+                () = self.extractor.stop.cancelled() => return Ok(Asked::Stopped),
+            }
+        }
+    }
+
+    /// The wait after so many failures: doubled each time, and never the same for all.
+    pub(super) fn backoff(&self, failed: u32) -> Duration {
+        let settings = &self.extractor.settings;
+        let full = settings.backoff * 2_u32.saturating_pow(failed.saturating_sub(1).min(16));
+        full.min(settings.longest_backoff).mul_f64(rand::random_range(0.5..1.0))
+    }
+
+    fn tell_of_outage(&self, change: Change, endpoint: &str, reading: &Reading) {
+        let endpoint = endpoint.to_owned();
+        match (change, reading) {
+            (Change::Opened, Reading::Retry(failure)) => {
+                self.tell(Event::OutageBegan { endpoint, error: failure.error.clone() });
+            }
+            (Change::Closed, _) => self.tell(Event::OutageEnded { endpoint }),
+            (Change::Opened | Change::None, _) => {}
+        }
+    }
+
+    fn page(&self, page: &Page<'_>, answer: Result<Reply, Trouble>, digest: Digest) -> Asked {
+        let reply = answer.unwrap_or_default();
+        let (records, total) = (digest.records.unwrap_or(0), digest.total.unwrap_or(0));
+        let done = Done {
+            records,
+            total_records: total,
+            generation: page.task.generation,
+            body_hash: hex(&Sha256::digest(&reply.body)),
+            content_hash: format!("{:032x}", digest.content),
+        };
+        let mut arrival = self.arrival(page, reply, Outcome::Done(done));
+        arrival.total_records = Some(total);
+        arrival.total_pages = digest.pages;
+        Asked::Page { arrival: Box::new(arrival), total }
+    }
+
+    /// A failure is a row too; `None` when it could not be stored, which is no reason to stop.
+    async fn keep_failure(
+        &self,
+        page: &Page<'_>,
+        answer: Result<Reply, Trouble>,
+        failure: &Failure,
+    ) -> Option<Written> {
+        self.tell(Event::PageFailed {
+            task: page.task.task_id.clone(),
+            page: page.window.base + page.page,
+            kind: failure.kind,
+            error: failure.error.clone(),
+        });
+        let mut reply = answer.unwrap_or_default();
+        // Text is kept as text, whatever it was.
+        let text = String::from_utf8_lossy(&reply.body[..reply.body.len().min(KEPT_OF_A_FAILURE)])
+            .replace('\0', "\u{FFFD}");
+        reply.body = text.into();
+        let outcome = Outcome::Failed { error: failure.error.clone() };
+        let arrival = self.arrival(page, reply, outcome);
+        self.sink.put(&page.task.task_id, page.task.token, arrival).await.ok()
+    }
+
+    fn arrival(&self, page: &Page<'_>, reply: Reply, outcome: Outcome) -> Arrival {
+        let headers: serde_json::Map<String, serde_json::Value> =
+            reply.headers.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let query: serde_json::Map<String, serde_json::Value> =
+            page.request.query.iter().map(|(n, v)| (n.clone(), v.clone().into())).collect();
+        let mut url = page.request.url.clone();
+        url.set_query(None);
+        Arrival {
+            id: self.store().clock().new_id(),
+            at: self.now(),
+            url: url.into(),
+            endpoint_name: page.task.endpoint_name.clone(),
+            data_date: page.task.data_date,
+            run: self.extractor.run.clone(),
+            parameters: serde_json::Value::Object(query).to_string(),
+            code: reply.status,
+            headers: serde_json::Value::Object(headers).to_string(),
+            body: (!reply.body.is_empty()).then_some(reply.body),
+            current_page: page.page,
+            page: page.window.base + page.page,
+            page_size: page.series.endpoint.page_size,
+            total_records: None,
+            total_pages: None,
+            elapsed: page.elapsed,
+            outcome,
+        }
+    }
+}
+
+/// A page that was asked for.
+struct Page<'a> {
+    task: &'a Extraction,
+    series: &'a Series<'a>,
+    window: &'a Window,
+    request: &'a Request,
+    page: i64,
+    elapsed: Duration,
+}
+
+/// What an answer says of the host.
+fn ended(reading: &Reading) -> Ended {
+    match reading {
+        Reading::Data(_) | Reading::Empty | Reading::PastEnd => Ended::Well,
+        // It has answered, only not as one would like.
+        Reading::Refused(_) => Ended::Well,
+        Reading::Retry(failure) => match failure.kind {
+            Kind::Throttled => Ended::Throttled { wait: failure.wait },
+            Kind::Refused => Ended::Well,
+            Kind::Server | Kind::Timeout | Kind::Connection | Kind::Garbled | Kind::TooLarge => {
+                Ended::Failed { wait: failure.wait }
+            }
+        },
+    }
+}
+
+fn unknown(endpoint: &str) -> Failure {
+    let error = format!("the source has no endpoint {endpoint} any more");
+    Failure { kind: Kind::Refused, error, wait: None }
+}
+
+fn gone(away: Duration) -> Failure {
+    let error = format!("the source has been away for {} minutes", away.as_secs() / 60);
+    Failure { kind: Kind::Connection, error, wait: None }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,324 @@
+//! Phase 2: the totals of a task, from page 1 of each of its windows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+
+use super::ask::Asked;
+use super::{Run, after};
+use crate::error::Result;
+use crate::event::Event;
+use crate::machine::{Fetched, Happening, next};
+use crate::missing::Missing;
+use crate::model::{Extraction, Stored, Totals, Window};
+use crate::plan::is_over;
+use crate::reading::{Failure, Kind};
+use crate::source::Endpoint;
+use crate::store::{Arrival, Held, Outcome};
+
+/// So often does page 1 fail before its window is halved.
+const HALVED_AFTER: i32 = 4;
+
+/// What came of asking for totals.
+enum Found {
+    Totals { windows: Vec<Window>, arrivals: Vec<Arrival> },
+    Failed { failure: Failure, window: usize, windows: Vec<Window> },
+    Refused(String),
+    Lost,
+    Stopped,
+}
+
+impl Run {
+    /// Finds the totals of a task that was claimed for it, and offers it to whoever fetches.
+    pub(super) async fn discover(self: Arc<Self>, task: Extraction) -> Result<()> {
+        let windows = self.windows(&task).await?;
+        let found = self.totals(&task, windows, 1).await?;
+        self.settle(task, found, Held::Offered).await?;
+        Ok(())
+    }
+
+    /// Finds the totals of a task again, because they have moved. `None` when the task is not at
+    /// work any more.
+    pub(super) async fn discover_again(&self, task: Extraction) -> Result<Option<Extraction>> {
+        let mut windows = self.windows(&task).await?;
+        for window in &mut windows {
+            window.totals = None;
+        }
+        let found = self.totals(&task, windows, self.extractor.settings.attempts).await?;
+        self.settle(task, found, Held::Same).await
+    }
+
+    /// The windows of a task: one for all of its days, unless it was halved.
+    pub(super) async fn windows(&self, task: &Extraction) -> Result<Vec<Window>> {
+        let mut windows = self.store().windows(&task.task_id).await?;
+        if task.discoveries == 0 {
+            for window in &mut windows {
+                window.totals = None;
+            }
+        }
+        if windows.is_empty()
+            && let Some(series) = self.source().series(&task.endpoint_name)
+        {
+            let first_day = task.data_date;
+            let last_day = series.endpoint.last_day(first_day);
+            windows.push(Window { number: 1, first_day, last_day, base: 0, totals: None });
+        }
+        Ok(windows)
+    }
+
+    async fn totals(
+        &self,
+        task: &Extraction,
+        mut windows: Vec<Window>,
+        attempts: u32,
+    ) -> Result<Found> {
+        let Some(series) = self.source().series(&task.endpoint_name) else {
+            return Ok(Found::Refused(format!("there is no endpoint {}", task.endpoint_name)));
+        };
+        let page_size = series.endpoint.page_size;
+        let mut arrivals = Vec::new();
+        for place in 0..windows.len() {
+            if windows[place].totals.is_some() {
+                continue;
+            }
+            match self.ask(task, &windows[place], 1, attempts).await? {
+                Asked::Page { arrival, total } => {
+                    windows[place].totals = Some(Totals::of(total, page_size));
+                    arrivals.push(*arrival);
+                }
+                Asked::GaveUp(failure) => {
+                    return Ok(Found::Failed { failure, window: place, windows });
+                }
+                Asked::Refused(failure) => return Ok(Found::Refused(failure.error)),
+                Asked::PastEnd => return Ok(Found::Refused("page 1 is past the end".into())),
+                Asked::Lost => return Ok(Found::Lost),
+                Asked::Stopped => return Ok(Found::Stopped),
+            }
+        }
+        let max_pages = self.source().limits.max_pages;
+        let too_many = windows
+            .iter()
+            .filter_map(|w| w.totals)
+            .find(|t| t.pages > max_pages || t.records > i64::from(i32::MAX));
+        Ok(match too_many {
+            Some(totals) => Found::Refused(format!(
+                "it announces {} records in {} pages, more than the {max_pages} pages of max_pages",
+                totals.records, totals.pages
+            )),
+            None => Found::Totals { windows, arrivals },
+        })
+    }
+
+    async fn settle(
+        &self,
+        task: Extraction,
+        found: Found,
+        held: Held,
+    ) -> Result<Option<Extraction>> {
+        match found {
+            Found::Totals { windows, arrivals } => {
+                self.discovered(task, windows, arrivals, held).await
+            }
+            Found::Refused(error) => {
+                let failed = self.change(task, Happening::Refused { error }, |_| {}).await?;
+                if let Some(task) = failed {
+                    self.tell_end(&task);
+                }
+                Ok(None)
+            }
+            Found::Failed { failure, window, windows } => {
+                self.discovery_failed(task, failure, window, windows).await?;
+                Ok(None)
+            }
+            Found::Lost => {
+                self.tell(Event::TaskLost { task: task.task_id });
+                Ok(None)
+            }
+            Found::Stopped => {
+                self.change(task, Happening::GivenBack { reason: None }, |_| {}).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    async fn discovery_failed(
+        &self,
+        task: Extraction,
+        failure: Failure,
+        place: usize,
+        windows: Vec<Window>,
+    ) -> Result<()> {
+        let (id, error) = (task.task_id.clone(), failure.error.clone());
+        let endpoint = self.source().series(&task.endpoint_name).map(|series| series.endpoint);
+        let halved = endpoint
+            .filter(|_| is_too_much(failure.kind) && task.attempts + 1 >= HALVED_AFTER)
+            .and_then(|endpoint| self.halve(endpoint, &windows, place));
+        let is_away = endpoint.is_some_and(|e| self.extractor.host.away_for(&e.name).is_some());
+        let happening = if is_away {
+            self.leave(&id);
+            Happening::GivenBack { reason: Some(error.clone()) }
+        } else {
+            let wait = self.backoff(task.attempts as u32 + 1);
+            let wait = SignedDuration::try_from(wait).unwrap_or_default();
+            Happening::DiscoveryFailed { error: error.clone(), wait }
+        };
+        self.change(task, happening, |write| {
+            if let Some(change) = &mut write.change {
+                change.windows = halved;
+            }
+        })
+        .await?;
+        self.tell(Event::DiscoveryFailed { task: id, error });
+        Ok(())
+    }
+
+    /// Two windows in the place of one that is too much for the server.
+    fn halve(&self, endpoint: &Endpoint, windows: &[Window], place: usize) -> Option<Vec<Window>> {
+        let whole = windows.get(place)?;
+        let days = whole.first_day.until(whole.last_day).ok()?.get_days();
+        if days < 1 || !matches!(endpoint.period, crate::source::Period::Month { .. }) {
+            return None;
+        }
+        let middle = whole.first_day.checked_add(jiff::Span::new().days(days / 2)).ok()?;
+        let highest = windows.iter().map(|window| window.number).max().unwrap_or(0);
+        let step = self.source().limits.max_pages;
+        let part = |number: i32, first_day, last_day| Window {
+            number,
+            first_day,
+            last_day,
+            base: i64::from(number - 1) * step,
+            totals: None,
+        };
+        let mut halved = windows.to_vec();
+        halved.splice(
+            place..=place,
+            [
+                part(highest + 1, whole.first_day, middle),
+                part(highest + 2, middle.tomorrow().ok()?, whole.last_day),
+            ],
+        );
+        Some(halved)
+    }
+
+    /// Stores the totals with page 1 of each window; a task of one page is complete by it.
+    async fn discovered(
+        &self,
+        task: Extraction,
+        windows: Vec<Window>,
+        arrivals: Vec<Arrival>,
+        held: Held,
+    ) -> Result<Option<Extraction>> {
+        let Some(series) = self.source().series(&task.endpoint_name) else { return Ok(None) };
+        let endpoint = series.endpoint;
+        let (source, now) = (self.source(), self.now());
+        let last = endpoint.last_day(task.data_date);
+        let is_snapshot = matches!(endpoint.period, crate::source::Period::Snapshot { .. });
+        let is_over = !is_snapshot && is_over(last, source.grace_days, &source.time_zone, now);
+        let totals = windows.iter().filter_map(|window| window.totals).fold(
+            Totals { records: 0, pages: 0 },
+            |sum, totals| Totals {
+                records: sum.records + totals.records,
+                pages: sum.pages + totals.pages,
+            },
+        );
+        let mut stored = self.stored(&task).await?;
+        for arrival in &arrivals {
+            if let Outcome::Done(done) = &arrival.outcome {
+                let (records, total_records) = (done.records, done.total_records);
+                let generation = done.generation;
+                let page = Stored { page: arrival.page, records, total_records, generation };
+                stored.insert(arrival.page, page);
+            }
+        }
+        let missing = missing_pages(&windows, endpoint.page_size, task.generation, &stored);
+        let found = next(&task, Happening::Discovered { is_over }, now)?;
+        let discovered = after(task.clone(), &found);
+        let next = if missing.is_empty() {
+            next(&discovered, Happening::Fetched(Fetched::All), now)?
+        } else {
+            found
+        };
+        let ended = missing.is_empty();
+        let change = super::Change {
+            next: next.clone(),
+            held: if ended { Held::Nobody } else { held },
+            totals: Some(totals),
+            windows: Some(windows),
+            missing: Some(missing.clone()),
+        };
+        let pages: Vec<(i64, i64)> = arrivals.iter().map(sizes).collect();
+        let mut write = super::write(&task, change);
+        write.arrivals = arrivals;
+        let written = crate::sink::persist(self.store(), vec![write]).await?;
+        if written.first() == Some(&crate::store::Written::Lost) {
+            self.tell(Event::TaskLost { task: task.task_id });
+            return Ok(None);
+        }
+        let again = task.discoveries > 0 || task.generation > 1;
+        for (records, bytes) in pages {
+            self.tell(Event::PageStored { task: task.task_id.clone(), records, bytes, again });
+        }
+        let id = task.task_id.clone();
+        self.tell(Event::Discovered { task: id, totals, missing: missing.len() as i64 });
+        let task = after(task, &next);
+        if ended {
+            self.tell_end(&task);
+            return Ok(None);
+        }
+        Ok(Some(task))
+    }
+
+    pub(super) async fn stored(&self, task: &Extraction) -> Result<BTreeMap<i64, Stored>> {
+        let stored = self.store().stored(&task.task_id).await?;
+        Ok(stored.into_iter().map(|page| (page.page, page)).collect())
+    }
+}
+
+/// Records and bytes of what came.
+pub(super) fn sizes(arrival: &Arrival) -> (i64, i64) {
+    let records = match &arrival.outcome {
+        Outcome::Done(done) => done.records,
+        Outcome::Failed { .. } => 0,
+    };
+    (records, arrival.body.as_ref().map_or(0, |body| body.len() as i64))
+}
+
+/// What is missing of a window, by its own page numbers.
+pub(super) fn missing_of(
+    window: &Window,
+    page_size: i64,
+    generation: i32,
+    stored: &BTreeMap<i64, Stored>,
+) -> Missing {
+    let Some(totals) = window.totals else { return Missing::default() };
+    let own: BTreeMap<i64, Stored> = stored
+        .range(window.base + 1..window.base + 1 + totals.pages)
+        .map(|(page, stored)| (page - window.base, *stored))
+        .collect();
+    Missing::of(totals, page_size, generation, &own)
+}
+
+/// What is missing of all windows, by the task's page numbers.
+pub(super) fn missing_pages(
+    windows: &[Window],
+    page_size: i64,
+    generation: i32,
+    stored: &BTreeMap<i64, Stored>,
+) -> Vec<i64> {
+    let all = windows.iter().flat_map(|window| {
+        let missing = missing_of(window, page_size, generation, stored);
+        missing.pages().map(|page| page + window.base).collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+/// Whether less at once may help.
+fn is_too_much(kind: Kind) -> bool {
+    match kind {
+        Kind::Server | Kind::Timeout => true,
+        Kind::Throttled | Kind::Connection | Kind::Garbled | Kind::Refused | Kind::TooLarge => {
+            false
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! A run: plan, discover, fetch, reconcile, until nothing is left that can be done now.
+//!
+//! All discovery comes first, so that the bars have true totals. What a process does it has claimed
+//! in the table, with a token that every later write carries; so several runs share a plan, and a
+//! process that was taken for dead and wakes up can write nothing. A run ends when every task is
+//! complete, has failed, or could not be finished; what others hold it waits for, because they may
+//! die.
+
+mod ask;
+mod discover;
+mod fetch;
+mod tally;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use lavra_tasks::model::{ProcessId, Token};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::breaker;
+use crate::client::Fetch;
+use crate::error::Result;
+use crate::event::{Event, Summary};
+use crate::host::Host;
+use crate::machine::{Happening, Next, next};
+use crate::model::{Extraction, ExtractionId, Status};
+use crate::plan::{Plan, Wanted, plan};
+use crate::sink::{Sink, persist};
+use crate::source::Source;
+use crate::store::{Change, Held, Scope, Store, Want, Write, Written};
+use tally::Tally;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// A process that has not renewed its row for this long is dead.
+    pub stale: Duration,
+    /// How often a page is asked for before it is left for another run.
+    pub attempts: u32,
+    /// The first wait after a failure; it doubles.
+    pub backoff: Duration,
+    pub longest_backoff: Duration,
+    /// Tasks that are worked on at once.
+    pub tasks: usize,
+    /// How long an endpoint may be away before the run goes on without it.
+    pub outage: Duration,
+    pub breaker: breaker::Settings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            stale: Duration::from_secs(10),
+            attempts: 12,
+            backoff: Duration::from_secs(1),
+            longest_backoff: Duration::from_secs(60),
+            tasks: 4,
+            outage: Duration::from_secs(6 * 3600),
+            breaker: breaker::Settings::default(),
+        }
+    }
+}
+
+/// Discoveries under way at once; the host's limit decides how many requests are.
+const DISCOVERIES_AT_ONCE: usize = 16;
+/// How often is looked whether others have finished, or died.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What a run needs.
+#[derive(Debug)]
+pub struct Extractor {
+    pub store: Arc<dyn Store>,
+    pub source: Arc<Source>,
+    pub client: Arc<dyn Fetch>,
+    pub process: ProcessId,
+    /// What the responses of this run are marked with.
+    pub run: String,
+    pub settings: Settings,
+    pub events: mpsc::UnboundedSender<Event>,
+    /// Nothing new is begun after it; what is under way is finished and stored.
+    pub stop: CancellationToken,
+    pub host: Arc<Host>,
+}
+
+/// What the parts of a run share.
+struct Run {
+    extractor: Extractor,
+    scope: Scope,
+    sink: Sink,
+    tally: Tally,
+    /// Tasks that this run leaves as they are.
+    left: Mutex<HashSet<ExtractionId>>,
+    /// When the run began: an open month that was fetched since is fresh.
+    begun: Timestamp,
+}
+
+impl Extractor {
+    /// Runs until nothing is left that can be done now. `refresh` fetches also what is complete.
+    pub async fn run(self, wanted: &Wanted, refresh: bool) -> Result<Summary> {
+        let begun = self.store.clock().now();
+        let Plan { tasks, scope } = plan(&self.source, wanted, begun)?;
+        let count = tasks.len();
+        let new = self.store.plan(tasks).await?;
+        let (sink, writer) = Sink::start(Arc::clone(&self.store));
+        let run = Arc::new(Run {
+            extractor: self,
+            scope,
+            sink,
+            tally: Tally::default(),
+            left: Mutex::default(),
+            begun,
+        });
+        run.tell(Event::Planned { tasks: count, new });
+        run.reopen(refresh).await?;
+        let worked = run.work().await;
+        let mut summary = run.tally.summary();
+        let (store, scope) = (Arc::clone(&run.extractor.store), run.scope.clone());
+        summary.is_interrupted = run.extractor.stop.is_cancelled();
+        // The writer ends when nobody has its sink any more.
+        drop(run);
+        match writer.await {
+            Ok(stored) => stored?,
+            Err(error) => tracing::error!(%error, "the writer of pages ended"),
+        }
+        worked?;
+        for task in store.tasks(&scope).await? {
+            match task.status {
+                Status::Complete => summary.complete += 1,
+                Status::Failed => summary.failed += 1,
+                Status::Partial | Status::Fetching => summary.partial += 1,
+                Status::Pending | Status::Discovering => summary.pending += 1,
+            }
+        }
+        Ok(summary)
+    }
+}
+
+impl Run {
+    fn store(&self) -> &dyn Store {
+        &*self.extractor.store
+    }
+
+    fn source(&self) -> &Source {
+        &self.extractor.source
+    }
+
+    fn now(&self) -> Timestamp {
+        self.store().clock().now()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.extractor.stop.is_cancelled()
+    }
+
+    fn tell(&self, event: Event) {
+        self.tally.count(&event);
+        let _nobody_listens = self.extractor.events.send(event);
+    }
+
+    /// Months that were not over when they were fetched are fetched again, and what failed long
+    /// enough ago is taken up.
+    async fn reopen(&self, refresh: bool) -> Result<()> {
+        let mut writes = Vec::new();
+        for task in self.store().tasks(&self.scope).await? {
+            let is_due = task.next_attempt_at.is_none_or(|at| at <= self.begun);
+            let happening = match task.status {
+                Status::Complete if refresh || !task.is_final => Happening::Refreshed,
+                Status::Failed if is_due => Happening::TakenUp,
+                _ => continue,
+            };
+            let next = next(&task, happening, self.now())?;
+            writes.push(write(&task, change(next, Held::Nobody)));
+        }
+        if !writes.is_empty() {
+            persist(self.store(), writes).await?;
+        }
+        Ok(())
+    }
+
+    async fn work(self: &Arc<Self>) -> Result<()> {
+        loop {
+            self.discover_all().await?;
+            self.fetch_all().await?;
+            if self.is_stopping() || !self.is_anything_left().await? {
+                return Ok(());
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = self.extractor.stop.cancelled() => {}
+            }
+        }
+    }
+
+    /// Whether tasks remain that this run, or another one that is at work, may still finish.
+    async fn is_anything_left(&self) -> Result<bool> {
+        let tasks = self.store().tasks(&self.scope).await?;
+        let open = tasks.iter().filter(|task| match task.status {
+            Status::Complete | Status::Failed => false,
+            Status::Pending | Status::Partial => !self.has_left(&task.task_id),
+            Status::Discovering | Status::Fetching => true,
+        });
+        let waiting = open.count();
+        if waiting > 0 {
+            self.tell(Event::Waiting { tasks: waiting, why: "a retry, or another process" });
+        }
+        Ok(waiting > 0)
+    }
+
+    fn has_left(&self, task: &ExtractionId) -> bool {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).contains(task)
+    }
+
+    fn leave(&self, task: &ExtractionId) {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(task.clone());
+    }
+
+    async fn candidates(&self, want: Want, limit: usize) -> Result<Vec<Extraction>> {
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let found = self
+            .store()
+            .candidates(&self.scope, want, self.extractor.settings.stale, limit + left)
+            .await?;
+        Ok(found.into_iter().filter(|task| !self.has_left(&task.task_id)).take(limit).collect())
+    }
+
+    async fn discover_all(self: &Arc<Self>) -> Result<()> {
+        let mut told = false;
+        let mut under_way = JoinSet::new();
+        while !self.is_stopping() {
+            let room = DISCOVERIES_AT_ONCE - under_way.len();
+            for task in self.candidates(Want::Discovery, room).await? {
+                if let Some(claimed) = self.claim(task, Happening::ClaimedToDiscover, false).await?
+                {
+                    if !std::mem::replace(&mut told, true) {
+                        let waiting = self.waiting_for_discovery().await?;
+                        self.tell(Event::Discovering { waiting });
+                    }
+                    under_way.spawn(Arc::clone(self).discover(claimed));
+                }
+            }
+            match under_way.join_next().await {
+                Some(ended) => ended??,
+                None => return Ok(()),
+            }
+        }
+        drain(under_way).await
+    }
+
+    async fn waiting_for_discovery(&self) -> Result<usize> {
+        let tasks = self.store().tasks(&self.scope).await?;
+        let waits = |status| matches!(status, Status::Pending | Status::Discovering);
+        Ok(tasks.iter().filter(|task| waits(task.status)).count())
+    }
+
+    async fn fetch_all(self: &Arc<Self>) -> Result<()> {
+        let mut told = false;
+        let mut under_way = JoinSet::new();
+        while !self.is_stopping() {
+            let room = self.extractor.settings.tasks.saturating_sub(under_way.len());
+            for task in self.candidates(Want::Pages, room).await? {
+                if !std::mem::replace(&mut told, true) {
+                    self.tell_what_is_missing().await?;
+                }
+                if let Some(claimed) = self.claim(task, Happening::ClaimedToFetch, true).await? {
+                    under_way.spawn(Arc::clone(self).fetch(claimed));
+                }
+            }
+            match under_way.join_next().await {
+                Some(ended) => ended??,
+                None => return Ok(()),
+            }
+        }
+        drain(under_way).await
+    }
+
+    async fn tell_what_is_missing(&self) -> Result<()> {
+        let all = self.store().progress(&self.scope).await?;
+        let open: Vec<_> = all
+            .iter()
+            .filter(|p| matches!(p.task.status, Status::Fetching | Status::Partial))
+            .collect();
+        let missing = open.iter().map(|p| (p.task.total_pages.unwrap_or(0) - p.pages).max(0));
+        self.tell(Event::Fetching { tasks: open.len(), pages: missing.sum() });
+        Ok(())
+    }
+
+    /// Takes a task for this process, if nobody else was faster.
+    async fn claim(
+        &self,
+        task: Extraction,
+        happening: Happening,
+        begun: bool,
+    ) -> Result<Option<Extraction>> {
+        // Whoever held it is dead: it goes on from where it was left.
+        let task = match (&happening, task.status) {
+            (Happening::ClaimedToDiscover, Status::Discovering) => {
+                let back = next(&task, Happening::GivenBack { reason: None }, self.now())?;
+                after(task, &back)
+            }
+            _ => task,
+        };
+        if task.status == Status::Partial && happening == Happening::ClaimedToDiscover {
+            let write = write(&task, change(next_of(&task), Held::Nobody));
+            persist(self.store(), vec![write]).await?;
+            return Ok(None);
+        }
+        let next = next(&task, happening, self.now())?;
+        let held = Held::Claimed { by: self.extractor.process, begun };
+        let written = persist(self.store(), vec![write(&task, change(next.clone(), held))]).await?;
+        Ok(match written.first() {
+            Some(Written::Applied { token }) => Some(with_token(after(task, &next), *token)),
+            Some(Written::Lost) | None => None,
+        })
+    }
+
+    /// Writes what happened to a task that this process holds. `None` when it does not any more.
+    async fn change(
+        &self,
+        task: Extraction,
+        happening: Happening,
+        fill: impl FnOnce(&mut Write),
+    ) -> Result<Option<Extraction>> {
+        let next = next(&task, happening, self.now())?;
+        let held = match next.status {
+            Status::Discovering | Status::Fetching => Held::Same,
+            Status::Pending | Status::Partial | Status::Complete | Status::Failed => Held::Nobody,
+        };
+        let mut write = write(&task, change(next.clone(), held));
+        fill(&mut write);
+        match persist(self.store(), vec![write]).await?.first() {
+            Some(Written::Applied { .. }) => Ok(Some(after(task, &next))),
+            Some(Written::Lost) | None => {
+                self.tell(Event::TaskLost { task: task.task_id });
+                Ok(None)
+            }
+        }
+    }
+
+    /// Tells of a task that has come to rest.
+    fn tell_end(&self, task: &Extraction) {
+        if matches!(task.status, Status::Partial | Status::Pending) {
+            self.leave(&task.task_id);
+        }
+        self.tell(Event::TaskEnded {
+            task: task.task_id.clone(),
+            status: task.status,
+            verdict: task.verdict.clone(),
+            error: task.last_error.clone(),
+        });
+    }
+}
+
+/// After a stop: what is under way is finished.
+async fn drain(mut under_way: JoinSet<Result<()>>) -> Result<()> {
+    while let Some(ended) = under_way.join_next().await {
+        ended??;
+    }
+    Ok(())
+}
+
+fn change(next: Next, held: Held) -> Change {
+    Change { next, held, totals: None, windows: None, missing: None }
+}
+
+fn write(task: &Extraction, change: Change) -> Write {
+    let change = Some(change);
+    Write { task: task.task_id.clone(), token: task.token, change, arrivals: Vec::new() }
+}
+
+/// The row as it is.
+fn next_of(task: &Extraction) -> Next {
+    Next {
+        status: task.status,
+        attempts: task.attempts,
+        failing_since: task.failing_since,
+        next_attempt_at: task.next_attempt_at,
+        discoveries: task.discoveries,
+        generation: task.generation,
+        is_final: task.is_final,
+        verdict: task.verdict.clone(),
+        last_error: task.last_error.clone(),
+    }
+}
+
+/// The row as it is afterwards.
+fn after(task: Extraction, next: &Next) -> Extraction {
+    Extraction {
+        status: next.status,
+        attempts: next.attempts,
+        failing_since: next.failing_since,
+        next_attempt_at: next.next_attempt_at,
+        discoveries: next.discoveries,
+        generation: next.generation,
+        is_final: next.is_final,
+        verdict: next.verdict.clone(),
+        last_error: next.last_error.clone(),
+        ..task
+    }
+}
+
+fn with_token(task: Extraction, token: Token) -> Extraction {
+    Extraction { token, ..task }
+}

@@ -1,0 +1,122 @@
+//! Where arrivals go to be stored: many pages in one transaction, and no more in memory than there
+//! is room for. Whoever brings a page waits until it is durable, and that is the backpressure.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lavra_tasks::model::Token;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::error::{Error, Result};
+use crate::model::ExtractionId;
+use crate::store::{Arrival, Store, Write, Written};
+
+/// The most of one transaction.
+const PAGES: usize = 32;
+const BYTES: usize = 16 << 20;
+/// The most that waits in memory, in KB; a body that is larger takes all of it.
+const ROOM: usize = 48 << 10;
+/// How long a store that has trouble is tried again.
+const PATIENCE: Duration = Duration::from_secs(120);
+const PAUSE: Duration = Duration::from_millis(500);
+
+struct Item {
+    task: ExtractionId,
+    token: Token,
+    arrival: Arrival,
+    reply: oneshot::Sender<Option<Written>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Sink {
+    items: mpsc::Sender<Item>,
+    room: Arc<Semaphore>,
+}
+
+/// The store could not be written to for too long; the writer says why.
+#[derive(Debug)]
+pub(crate) struct Broken;
+
+impl Sink {
+    /// The sink, and its writer, which ends with an error when the store gives up, or well when
+    /// nobody has the sink any more.
+    pub(crate) fn start(store: Arc<dyn Store>) -> (Self, JoinHandle<Result<()>>) {
+        let (items, waiting) = mpsc::channel(256);
+        let writer = tokio::spawn(write_all(store, waiting));
+        (Self { items, room: Arc::new(Semaphore::new(ROOM)) }, writer)
+    }
+
+    /// Stores an arrival; returns when it is durable, or refused.
+    pub(crate) async fn put(
+        &self,
+        task: &ExtractionId,
+        token: Token,
+        arrival: Arrival,
+    ) -> Result<Written, Broken> {
+        let size = arrival.body.as_ref().map_or(0, bytes::Bytes::len) / 1024 + 1;
+        let room = self.room.acquire_many(size.min(ROOM) as u32).await.map_err(|_| Broken)?;
+        let (reply, answer) = oneshot::channel();
+        let item = Item { task: task.clone(), token, arrival, reply };
+        self.items.send(item).await.map_err(|_| Broken)?;
+        let written = answer.await.ok().flatten();
+        drop(room);
+        written.ok_or(Broken)
+    }
+}
+
+async fn write_all(store: Arc<dyn Store>, mut waiting: mpsc::Receiver<Item>) -> Result<()> {
+    let mut batch = Vec::with_capacity(PAGES);
+    while let Some(first) = waiting.recv().await {
+        let mut bytes = size(&first);
+        batch.push(first);
+        while batch.len() < PAGES
+            && bytes < BYTES
+            && let Ok(next) = waiting.try_recv()
+        {
+            bytes += size(&next);
+            batch.push(next);
+        }
+        write(&*store, std::mem::take(&mut batch)).await?;
+    }
+    Ok(())
+}
+
+fn size(item: &Item) -> usize {
+    item.arrival.body.as_ref().map_or(0, bytes::Bytes::len)
+}
+
+async fn write(store: &dyn Store, batch: Vec<Item>) -> Result<()> {
+    let mut places: HashMap<(ExtractionId, Token), usize> = HashMap::new();
+    let mut writes: Vec<Write> = Vec::new();
+    let mut replies = Vec::with_capacity(batch.len());
+    for Item { task, token, arrival, reply } in batch {
+        let place = *places.entry((task.clone(), token)).or_insert_with(|| {
+            writes.push(Write { task, token, change: None, arrivals: Vec::new() });
+            writes.len() - 1
+        });
+        writes[place].arrivals.push(arrival);
+        replies.push((place, reply));
+    }
+    let written = persist(store, writes).await?;
+    for (place, reply) in replies {
+        let _nobody_waits = reply.send(written.get(place).copied());
+    }
+    Ok(())
+}
+
+/// Writes, and tries again while the store has trouble that passes: a server that restarts, a disk
+/// that is full. What was stored after all is found to be there.
+pub(crate) async fn persist(store: &dyn Store, writes: Vec<Write>) -> Result<Vec<Written>> {
+    let begun = tokio::time::Instant::now();
+    loop {
+        match store.write(writes.clone()).await {
+            Err(Error::Database(error)) if error.is_transient() && begun.elapsed() < PATIENCE => {
+                tracing::warn!(%error, "what was extracted is not stored yet; trying again");
+                tokio::time::sleep(PAUSE).await;
+            }
+            answer => return answer,
+        }
+    }
+}

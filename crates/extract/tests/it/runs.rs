@@ -1,0 +1,294 @@
+//! Whole runs, against a source on paper. Time is virtual on DuckDB's side of things only where it
+//! is the subject; here it is real and short.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lavra_extract::event::{Event, Summary};
+use lavra_extract::host::Host;
+use lavra_extract::model::{Extraction, Status};
+use lavra_extract::plan::Wanted;
+use lavra_extract::reading::Trouble;
+use lavra_extract::source::Source;
+use lavra_extract::{Extractor, Settings};
+use lavra_testkit::on_each_engine;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::paper::{Fault, Paper, reply};
+use crate::support::{NAME, World};
+
+on_each_engine!(
+    a_run_fetches_every_record_once_and_the_next_one_asks_for_nothing,
+    an_empty_month_is_complete,
+    failures_are_tried_again_and_kept,
+    a_total_that_grows_ends_complete_with_the_right_records,
+    a_total_that_shrinks_ends_complete_with_the_right_records,
+    a_run_that_is_stopped_leaves_partial_and_the_next_goes_on_from_there,
+    pages_that_cannot_be_had_are_left_and_told,
+    a_refusal_fails_the_task_and_no_other,
+    three_runs_share_a_plan,
+    a_page_that_is_short_is_told_after_three_discoveries,
+);
+
+fn quiet() -> Fault {
+    Box::new(|_, _| None)
+}
+
+fn settings() -> Settings {
+    let breaker =
+        lavra_extract::breaker::Settings { silence: Duration::from_secs(5), ..Default::default() };
+    Settings {
+        backoff: Duration::from_millis(5),
+        longest_backoff: Duration::from_millis(50),
+        breaker,
+        ..Settings::default()
+    }
+}
+
+fn wanted() -> Wanted {
+    let (from, to) = ("2024-01".parse().unwrap(), "2024-02".parse().unwrap());
+    Wanted { from, to, endpoints: vec![NAME.into()] }
+}
+
+struct Ran {
+    summary: Summary,
+    events: Vec<Event>,
+}
+
+async fn run(world: &World, paper: &Arc<Paper>, stop: CancellationToken) -> Ran {
+    let mut source = Source::built_in("pncp").unwrap().unwrap();
+    source.limits.in_flight = 8;
+    for endpoint in &mut source.endpoints {
+        endpoint.page_size = endpoint.page_size.min(10);
+    }
+    let settings = settings();
+    let (events, mut heard) = mpsc::unbounded_channel();
+    let extractor = Extractor {
+        store: Arc::clone(&world.store),
+        host: Host::new(source.limits.in_flight, settings.breaker),
+        source: Arc::new(source),
+        client: Arc::clone(paper) as _,
+        process: world.process().await,
+        run: "test".into(),
+        settings,
+        events,
+        stop,
+    };
+    let summary = extractor.run(&wanted(), false).await.unwrap();
+    let mut events = Vec::new();
+    while let Ok(event) = heard.try_recv() {
+        events.push(event);
+    }
+    Ran { summary, events }
+}
+
+async fn whole(world: &World, paper: &Arc<Paper>) -> Ran {
+    run(world, paper, CancellationToken::new()).await
+}
+
+/// The keys of all records that count, with how often each stands there.
+async fn records(world: &World, month: i8) -> Vec<i64> {
+    let task = world.task(month).await;
+    let sql: &'static str = match &world.database {
+        lavra_db::Database::Duck(_) => {
+            "SELECT string_agg(k, ',' ORDER BY k::INT) FROM (
+                 SELECT p.task_id, unnest(json_extract_string(r.response_content,
+                     '$.data[*].numeroControlePNCP')) AS k
+                 FROM psa.pncp_pages p JOIN psa.pncp_raw_responses r ON r.id = p.response_id
+             ) WHERE task_id = '{task}'"
+        }
+        lavra_db::Database::Postgres(_) => {
+            "SELECT string_agg(k, ',' ORDER BY k::INT) FROM (
+                 SELECT p.task_id, d->>'numeroControlePNCP' AS k
+                 FROM psa.pncp_pages p JOIN psa.pncp_raw_responses r ON r.id = p.response_id,
+                      json_array_elements(r.response_content::json->'data') d
+             ) x WHERE task_id = '{task}'"
+        }
+    };
+    let sql = sql.replace("{task}", &task.task_id.0).leak();
+    world.ask(sql).await.split(',').map(|key| key.parse().unwrap()).collect()
+}
+
+fn assert_complete(task: &Extraction) {
+    assert_eq!(
+        (task.status, task.verdict.as_deref()),
+        (Status::Complete, Some("exact")),
+        "{task:?}"
+    );
+    assert_eq!((task.process, task.last_error.as_deref()), (None, None));
+}
+
+async fn a_run_fetches_every_record_once_and_the_next_one_asks_for_nothing(world: World) {
+    let paper = Arc::new(Paper::new(quiet()));
+    paper.set("20240101", 95);
+    paper.set("20240201", 7);
+    let ran = whole(&world, &paper).await;
+    let (complete, pages, records_) =
+        (ran.summary.complete, ran.summary.pages, ran.summary.records);
+    assert_eq!((complete, pages, records_), (2, 11, 102), "{ran:?}", ran = ran.summary);
+    assert_eq!((ran.summary.requests, ran.summary.again), (11, 0));
+    for month in [1, 2] {
+        assert_complete(&world.task(month).await);
+    }
+    assert_eq!(records(&world, 1).await, (0..95).collect::<Vec<_>>());
+    assert_eq!(records(&world, 2).await, (0..7).collect::<Vec<_>>());
+    assert!(matches!(ran.events[0], Event::Planned { tasks: 2, new: 2 }));
+    let ended = ran.events.iter().filter(|event| matches!(event, Event::TaskEnded { .. }));
+    assert_eq!(ended.count(), 2);
+
+    let again = whole(&world, &paper).await;
+    assert_eq!((again.summary.requests, again.summary.complete), (0, 2));
+    assert_eq!(paper.requests(), 11);
+}
+
+async fn an_empty_month_is_complete(world: World) {
+    let paper = Arc::new(Paper::new(quiet()));
+    let ran = whole(&world, &paper).await;
+    assert_eq!((ran.summary.complete, ran.summary.requests), (2, 2));
+    let task = world.task(1).await;
+    assert_complete(&task);
+    assert_eq!((task.total_pages, task.total_records), (Some(0), Some(0)));
+}
+
+async fn failures_are_tried_again_and_kept(world: World) {
+    let html = "<html>Limite de Requisições Excedido</html>";
+    let paper = Arc::new(Paper::new(Box::new(move |request, _| match request % 5 {
+        0 => Some(reply(500, r#"{"message":"Erro na comunicação com o banco de dados"}"#)),
+        2 if request.is_multiple_of(3) => Some(reply(429, html)),
+        3 if request.is_multiple_of(2) => Some(Err(Trouble::Connection("reset".into()))),
+        4 if request.is_multiple_of(7) => Some(reply(200, html)),
+        _ => None,
+    })));
+    paper.set("20240101", 300);
+    paper.set("20240201", 41);
+    let ran = whole(&world, &paper).await;
+    assert_eq!(ran.summary.complete, 2, "{:?}", ran.summary);
+    assert_eq!(records(&world, 1).await, (0..300).collect::<Vec<_>>());
+    let failures: u64 = ran.summary.failures.values().sum();
+    assert!(failures > 5, "{:?}", ran.summary);
+    let rows =
+        world.ask("SELECT count(*) FROM psa.pncp_raw_responses WHERE outcome = 'failed'").await;
+    assert_eq!(rows, failures.to_string(), "each is a row");
+    assert!(paper.given().values().all(|times| *times == 1), "{:?}", paper.given());
+}
+
+async fn a_total_that_grows_ends_complete_with_the_right_records(world: World) {
+    let paper = Arc::new(Paper::new(quiet()));
+    paper.set("20240101", 95);
+    paper.set("20240201", 3);
+    paper.change_at(7, "20240101", |records| records.insert(0, 1000));
+    let ran = whole(&world, &paper).await;
+    assert_eq!((ran.summary.complete, ran.summary.drifts), (2, 1), "{:?}", ran.summary);
+    assert!(ran.summary.again > 0);
+    let mut truth = paper.records("20240101");
+    truth.sort_unstable();
+    assert_eq!(records(&world, 1).await, truth);
+    let drifted = |event: &Event| matches!(event, Event::Drifted { from: 95, to: 96, .. });
+    assert!(ran.events.iter().any(drifted));
+}
+
+async fn a_total_that_shrinks_ends_complete_with_the_right_records(world: World) {
+    let paper = Arc::new(Paper::new(quiet()));
+    paper.set("20240101", 95);
+    paper.change_at(6, "20240101", |records| {
+        records.drain(10..40);
+    });
+    let ran = whole(&world, &paper).await;
+    assert_eq!(ran.summary.complete, 2, "{:?}", ran.summary);
+    let task = world.task(1).await;
+    assert_complete(&task);
+    assert_eq!((task.total_pages, task.total_records), (Some(7), Some(65)));
+    let counted = world
+        .ask(
+            "SELECT sum(p.records) FROM psa.pncp_pages p
+              JOIN psa.pncp_extraction_tasks t USING (task_id) WHERE p.page <= t.total_pages",
+        )
+        .await;
+    assert_eq!(counted, "65");
+}
+
+async fn a_run_that_is_stopped_leaves_partial_and_the_next_goes_on_from_there(world: World) {
+    let stop = CancellationToken::new();
+    let stopper = stop.clone();
+    let paper = Arc::new(Paper::new(Box::new(move |request, _| {
+        if request == 20 {
+            stopper.cancel();
+        }
+        None
+    })));
+    paper.set("20240101", 400);
+    paper.set("20240201", 100);
+    let ran = run(&world, &paper, stop).await;
+    assert!(ran.summary.is_interrupted && ran.summary.is_short(), "{:?}", ran.summary);
+    let task = world.task(1).await;
+    assert_eq!((task.status, task.process), (Status::Partial, None));
+    let missing = world.ask("SELECT count(*) FROM psa.pncp_missing_pages").await;
+    assert!(missing.parse::<i64>().unwrap() > 10, "{missing}");
+
+    let rest = whole(&world, &paper).await;
+    assert_eq!(rest.summary.complete, 2, "{:?}", rest.summary);
+    assert_eq!(records(&world, 1).await, (0..400).collect::<Vec<_>>());
+    assert!(paper.given().values().all(|times| *times == 1), "a page was asked for again");
+    assert_eq!((rest.summary.again, paper.requests()), (0, 50));
+}
+
+async fn pages_that_cannot_be_had_are_left_and_told(world: World) {
+    let paper = Arc::new(Paper::new(Box::new(|_, page| {
+        (page == 4).then(|| reply(500, r#"{"message":"always"}"#))
+    })));
+    paper.set("20240101", 95);
+    paper.set("20240201", 25);
+    let ran = whole(&world, &paper).await;
+    assert_eq!((ran.summary.complete, ran.summary.partial), (1, 1), "{:?}", ran.summary);
+    let task = world.task(1).await;
+    assert_eq!(task.status, Status::Partial);
+    assert_eq!(task.last_error.as_deref(), Some("1 pages could not be had: status 500: always"));
+    assert_eq!(world.ask("SELECT page_number FROM psa.pncp_missing_pages").await, "4");
+    assert_eq!(ran.summary.failures["server"], 12);
+}
+
+async fn a_refusal_fails_the_task_and_no_other(world: World) {
+    let paper = Arc::new(Paper::new(Box::new(|request, page| {
+        let body = r#"{"message":"Tamanho de página inválido"}"#;
+        (page == 1 && request == 1).then(|| reply(400, body))
+    })));
+    paper.set("20240101", 25);
+    paper.set("20240201", 25);
+    let ran = whole(&world, &paper).await;
+    assert_eq!((ran.summary.complete, ran.summary.failed), (1, 1), "{:?}", ran.summary);
+    let (one, two) = (world.task(1).await, world.task(2).await);
+    let failed = if one.status == Status::Failed { one } else { two };
+    assert_eq!(failed.last_error.as_deref(), Some("status 400: Tamanho de página inválido"));
+    assert!(failed.next_attempt_at.is_some(), "it is taken up again a day later");
+    let again = whole(&world, &paper).await;
+    assert_eq!((again.summary.requests, again.summary.failed), (0, 1), "not before");
+}
+
+async fn three_runs_share_a_plan(world: World) {
+    let paper = Arc::new(Paper::new(quiet()));
+    paper.set("20240101", 333);
+    paper.set("20240201", 222);
+    let runs = (whole(&world, &paper), whole(&world, &paper), whole(&world, &paper));
+    let (one, two, three) = tokio::join!(runs.0, runs.1, runs.2);
+    for ran in [&one, &two, &three] {
+        assert_eq!(ran.summary.complete, 2, "{:?}", ran.summary);
+    }
+    let requests: u64 = [one, two, three].iter().map(|ran| ran.summary.requests).sum();
+    assert_eq!((requests, paper.requests()), (57, 57));
+    assert!(paper.given().values().all(|times| *times == 1));
+    assert_eq!(records(&world, 2).await, (0..222).collect::<Vec<_>>());
+}
+
+async fn a_page_that_is_short_is_told_after_three_discoveries(world: World) {
+    let paper = Arc::new(Paper::new(Box::new(|_, page| {
+        let body = r#"{"data":[{"numeroControlePNCP":1}],"totalRegistros":25}"#;
+        (page == 2).then(|| reply(200, body))
+    })));
+    paper.set("20240101", 25);
+    let ran = whole(&world, &paper).await;
+    assert_eq!((ran.summary.complete, ran.summary.partial), (1, 1), "{:?}", ran.summary);
+    let task = world.task(1).await;
+    assert_eq!((task.status, task.discoveries), (Status::Partial, 3));
+    assert_eq!(task.last_error.as_deref(), Some("short by 9"));
+}
