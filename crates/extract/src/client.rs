@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::BytesMut;
+use lavra_tasks::outbound;
 use url::Url;
 
 use crate::error::{Error, Result};
@@ -25,18 +26,20 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(source: &Source) -> Result<Self> {
+    /// `private_allowed`: whether the source may be an address of the inside.
+    pub fn new(source: &Source, private_allowed: bool) -> Result<Self> {
+        if !private_allowed && let Some(refusal) = outbound::refusal_of(&source.base_url) {
+            return Err(Error::Invalid(refusal));
+        }
         let mut headers = reqwest::header::HeaderMap::new();
         headers.insert("accept", reqwest::header::HeaderValue::from_static("application/json"));
         for (name, value) in &source.request.headers {
             let (name, value) = header(name, value)?;
             headers.insert(name, value);
         }
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("lavra/", env!("CARGO_PKG_VERSION")))
+        let http = outbound::client(private_allowed)
             .default_headers(headers)
             .connect_timeout(source.limits.connect)
-            .redirect(reqwest::redirect::Policy::limited(3))
             .http1_only()
             .build()
             .map_err(|error| Error::Invalid(format!("no HTTP client can be made: {error}")))?;

@@ -76,6 +76,9 @@ pub enum Event {
         tasks: usize,
         why: &'static str,
     },
+    Ended {
+        summary: Summary,
+    },
 }
 
 /// What a run has done.

@@ -21,6 +21,7 @@ mod run;
 mod sink;
 pub mod source;
 pub mod store;
+pub mod task;
 
 pub use self::duckdb::DuckDb;
 pub use self::postgres::Postgres;

@@ -114,8 +114,7 @@ pub fn read(
         None => match reply.status {
             204 => Some(Means::Empty),
             200 => None,
-            408 | 425 | 429 | 500.. => Some(Means::Retry),
-            201..=299 => Some(Means::Retry),
+            201..=299 | 408 | 425 | 429 | 500.. => Some(Means::Retry),
             _ => Some(Means::Refused),
         },
     };

@@ -67,6 +67,9 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Run tasks, for more machines.
     Runner(RunnerArgs),
+    /// Extract paged APIs: plan, discover, fetch, reconcile; resumable at any moment.
+    #[command(subcommand)]
+    Extract(Extract),
     /// Create, watch, cancel and retry tasks.
     #[command(subcommand)]
     Task(Task),
@@ -114,6 +117,46 @@ pub(crate) struct RunnerArgs {
 
     #[arg(long, env = "LAVRA_DEMO_TYPES")]
     pub(crate) demo_types: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Extract {
+    /// Extract months of a source: `lavra extract run pncp --from 2024-01 --to 2024-03`.
+    Run(ExtractRun),
+    /// Read a source file and explain its mistakes by line.
+    Check {
+        /// The TOML file of the source.
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExtractRun {
+    /// A source that is built in (pncp) [default: the one of --source].
+    #[arg(required_unless_present = "source", conflicts_with = "source")]
+    pub(crate) name: Option<String>,
+    /// A source file of your own.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) source: Option<PathBuf>,
+    /// The first month: 2024-01, or any day of it.
+    #[arg(long, value_name = "MONTH")]
+    pub(crate) from: String,
+    /// The last month.
+    #[arg(long, value_name = "MONTH")]
+    pub(crate) to: String,
+    /// Only this endpoint, with or without the value of its fan-out; may stand several times
+    /// [default: all usual ones].
+    #[arg(long = "endpoint", value_name = "NAME")]
+    pub(crate) endpoints: Vec<String>,
+    /// Another place where the same API is.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Fetch also what is complete.
+    #[arg(long)]
+    pub(crate) refresh: bool,
+    /// Print the plan and what it would cost, and ask for nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Subcommand)]

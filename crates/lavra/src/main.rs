@@ -40,6 +40,7 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Serve(args) => commands::serve::serve(&settings, &args).await,
         Command::Runner(args) => commands::serve::runner(&settings, &args).await,
+        Command::Extract(command) => commands::extract::run(&settings, command, printer).await,
         Command::Task(command) => commands::task::run(&settings, command, printer).await,
         Command::DeadLetter(command) => {
             commands::dead_letter::run(&settings, command, printer).await

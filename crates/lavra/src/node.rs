@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use axum::Router;
 use lavra_db::{Database, migrate};
+use lavra_extract::task::Extract;
 use lavra_tasks::builtin::{Cleanup, Http};
 use lavra_tasks::{
-    Artefacts, Broker, BrokerConfig, MIGRATIONS, Policy, Registry, Runner, Tasks, keeper,
+    Artefacts, Broker, BrokerConfig, Handler, MIGRATIONS, Policy, Registry, Runner, Tasks, keeper,
 };
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -31,6 +32,8 @@ const HELD_FOR: Duration = Duration::from_secs(5);
 pub(crate) struct Parts {
     pub(crate) serve: bool,
     pub(crate) run: bool,
+    /// Of all types only `extract`: for the command that extracts.
+    pub(crate) only_extract: bool,
     pub(crate) demo_types: bool,
     /// Whether `http` tasks may call addresses of the inside.
     pub(crate) private_allowed: bool,
@@ -40,6 +43,7 @@ pub(crate) struct Parts {
 pub(crate) struct Node {
     pub(crate) database: Database,
     pub(crate) tasks: Tasks,
+    pub(crate) extract: Extract,
     registry: Registry,
     parts: Parts,
     runner: lavra_tasks::RunnerConfig,
@@ -65,17 +69,25 @@ impl Node {
         let service =
             lavra_tasks::Settings { broker, backoff: settings.backoff, policies: policies.clone() };
         let tasks = Tasks::open(&database, service).await?;
-        let registry = if parts.run {
+        let extract = Extract::new(
+            database.clone(),
+            lavra_extract::Settings { stale: settings.stale, ..Default::default() },
+            parts.private_allowed,
+        );
+        let registry = if parts.run && !parts.only_extract {
             handlers(settings, parts, &policies, &tasks)?
         } else {
             Registry::default()
         };
-        if parts.run {
+        let policy = policies.get(Extract::KIND).copied().unwrap_or_default();
+        let registry = if parts.run { registry.with(extract.clone(), policy) } else { registry };
+        if parts.run && !parts.only_extract {
             tasks.schedule_once("cleanup", "cleanup", &settings.cleanup_cron).await?;
         }
         Ok(Self {
             database,
             tasks,
+            extract,
             registry,
             parts,
             runner: settings.runner.clone(),
@@ -160,7 +172,12 @@ async fn open(settings: &Settings, patience: Duration) -> lavra_db::Result<Datab
 fn policies(settings: &Settings, parts: Parts) -> BTreeMap<String, Policy> {
     let cleanup = Policy { may_be_idempotent: false, ..Policy::default() };
     let hour = Policy { timeout: Some(Duration::from_secs(3700)), ..Policy::default() };
-    let mut policies = BTreeMap::from([("cleanup".to_owned(), cleanup), ("http".to_owned(), hour)]);
+    let extract = Policy { may_be_idempotent: false, ..Policy::default() };
+    let mut policies = BTreeMap::from([
+        ("cleanup".to_owned(), cleanup),
+        ("http".to_owned(), hour),
+        (Extract::KIND.to_owned(), extract),
+    ]);
     if parts.demo_types {
         policies.insert("count".to_owned(), Policy::default());
     }

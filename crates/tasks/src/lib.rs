@@ -13,6 +13,7 @@ pub mod keeper;
 pub mod machine;
 mod migrations;
 pub mod model;
+pub mod outbound;
 mod postgres;
 mod rabbit;
 pub mod runner;

@@ -2,6 +2,7 @@
 //! `support::World` that opens a store on each.
 
 /// Makes `behaviour::duckdb`, `behaviour::postgres` and `behaviour::pgbouncer` of each function.
+#[expect(clippy::crate_in_macro_def, reason = "the crate that calls has the World")]
 #[macro_export]
 macro_rules! on_each_engine {
     ($($behaviour:ident),* $(,)?) => {
@@ -25,6 +26,7 @@ macro_rules! on_each_engine {
 }
 
 /// For what only several processes can do to each other.
+#[expect(clippy::crate_in_macro_def, reason = "the crate that calls has the World")]
 #[macro_export]
 macro_rules! on_servers {
     ($($behaviour:ident),* $(,)?) => {

@@ -70,7 +70,7 @@ impl Run {
             let change = permit.end(ended(&reading));
             self.tell_of_outage(change, &endpoint.name, &reading);
             let asked_for =
-                Page { task, series: &series, window, request: &request, page, elapsed };
+                Page { task, series: &series, window, request: &request, number: page, elapsed };
             let failure = match reading {
                 Reading::Data(digest) => return Ok(self.page(&asked_for, answer, digest)),
                 Reading::Empty => return Ok(self.page(&asked_for, answer, Digest::default())),
@@ -141,7 +141,7 @@ impl Run {
     ) -> Option<Written> {
         self.tell(Event::PageFailed {
             task: page.task.task_id.clone(),
-            page: page.window.base + page.page,
+            page: page.window.base + page.number,
             kind: failure.kind,
             error: failure.error.clone(),
         });
@@ -173,8 +173,8 @@ impl Run {
             code: reply.status,
             headers: serde_json::Value::Object(headers).to_string(),
             body: (!reply.body.is_empty()).then_some(reply.body),
-            current_page: page.page,
-            page: page.window.base + page.page,
+            current_page: page.number,
+            page: page.window.base + page.number,
             page_size: page.series.endpoint.page_size,
             total_records: None,
             total_pages: None,
@@ -190,16 +190,15 @@ struct Page<'a> {
     series: &'a Series<'a>,
     window: &'a Window,
     request: &'a Request,
-    page: i64,
+    number: i64,
     elapsed: Duration,
 }
 
 /// What an answer says of the host.
 fn ended(reading: &Reading) -> Ended {
     match reading {
-        Reading::Data(_) | Reading::Empty | Reading::PastEnd => Ended::Well,
-        // It has answered, only not as one would like.
-        Reading::Refused(_) => Ended::Well,
+        // A refusal is an answer too, only not as one would like.
+        Reading::Data(_) | Reading::Empty | Reading::PastEnd | Reading::Refused(_) => Ended::Well,
         Reading::Retry(failure) => match failure.kind {
             Kind::Throttled => Ended::Throttled { wait: failure.wait },
             Kind::Refused => Ended::Well,

@@ -116,9 +116,11 @@ impl Extractor {
         run.tell(Event::Planned { tasks: count, new });
         run.reopen(refresh).await?;
         let worked = run.work().await;
+        run.give_back().await?;
         let mut summary = run.tally.summary();
         let (store, scope) = (Arc::clone(&run.extractor.store), run.scope.clone());
-        summary.is_interrupted = run.extractor.stop.is_cancelled();
+        let events = run.extractor.events.clone();
+        summary.is_interrupted = run.is_stopping();
         // The writer ends when nobody has its sink any more.
         drop(run);
         match writer.await {
@@ -134,6 +136,7 @@ impl Extractor {
                 Status::Pending | Status::Discovering => summary.pending += 1,
             }
         }
+        let _nobody_listens = events.send(Event::Ended { summary: summary.clone() });
         Ok(summary)
     }
 }
@@ -173,6 +176,22 @@ impl Run {
             };
             let next = next(&task, happening, self.now())?;
             writes.push(write(&task, change(next, Held::Nobody)));
+        }
+        if !writes.is_empty() {
+            persist(self.store(), writes).await?;
+        }
+        Ok(())
+    }
+
+    /// What this process still holds when its run ends is partial: nobody is at work on it.
+    async fn give_back(&self) -> Result<()> {
+        let mut writes = Vec::new();
+        for task in self.store().tasks(&self.scope).await? {
+            let is_held = matches!(task.status, Status::Discovering | Status::Fetching);
+            if is_held && task.process == Some(self.extractor.process) {
+                let next = next(&task, Happening::GivenBack { reason: None }, self.now())?;
+                writes.push(write(&task, change(next, Held::Nobody)));
+            }
         }
         if !writes.is_empty() {
             persist(self.store(), writes).await?;

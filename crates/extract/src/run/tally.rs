@@ -38,7 +38,8 @@ impl Tally {
             | Event::TaskLost { .. }
             | Event::OutageBegan { .. }
             | Event::OutageEnded { .. }
-            | Event::Waiting { .. } => {}
+            | Event::Waiting { .. }
+            | Event::Ended { .. } => {}
         });
     }
 

@@ -14,6 +14,9 @@ use url::Url;
 /// What the server does instead of answering, by the number of the request from 1 on.
 pub(crate) type Fault = Box<dyn Fn(u64, i64) -> Option<Result<Reply, Trouble>> + Send + Sync>;
 
+/// What is done to the records of a day.
+type Change = fn(&mut Vec<i64>);
+
 pub(crate) struct Paper {
     state: Mutex<State>,
     fault: Fault,
@@ -27,7 +30,7 @@ struct State {
     /// How often each page was given out whole, by first day and page.
     given: BTreeMap<(String, i64), u64>,
     /// What is done to the records of a day once so many requests have come.
-    changes: Vec<(u64, String, fn(&mut Vec<i64>))>,
+    changes: Vec<(u64, String, Change)>,
 }
 
 impl std::fmt::Debug for Paper {
@@ -49,7 +52,7 @@ impl Paper {
         self.state().records.insert(day.into(), (0..count).collect());
     }
 
-    pub(crate) fn change_at(&self, request: u64, day: &str, change: fn(&mut Vec<i64>)) {
+    pub(crate) fn change_at(&self, request: u64, day: &str, change: Change) {
         self.state().changes.push((request, day.into(), change));
     }
 
@@ -66,8 +69,8 @@ impl Paper {
     }
 }
 
-pub(crate) fn reply(status: u16, body: impl Into<Bytes>) -> Result<Reply, Trouble> {
-    Ok(Reply { status, headers: Vec::new(), body: body.into() })
+pub(crate) fn reply(status: u16, body: impl Into<Bytes>) -> Reply {
+    Reply { status, headers: Vec::new(), body: body.into() }
 }
 
 #[async_trait]
@@ -93,11 +96,11 @@ impl Fetch for Paper {
         let mut state = self.state();
         let records = state.records.get(day).cloned().unwrap_or_default();
         if records.is_empty() {
-            return reply(204, "");
+            return Ok(reply(204, ""));
         }
         let first = ((page - 1) * size) as usize;
         if first >= records.len() {
-            return reply(400, r#"{"message":"no such page"}"#);
+            return Ok(reply(400, r#"{"message":"no such page"}"#));
         }
         *state.given.entry((day.clone(), page)).or_default() += 1;
         let data: Vec<_> = records[first..records.len().min(first + size as usize)]
@@ -110,6 +113,6 @@ impl Fetch for Paper {
             // The order of keys is not stable.
             body = format!(r#"{{"totalRegistros":{total},"data":{}}}"#, json!(data));
         }
-        reply(200, body)
+        Ok(reply(200, body))
     }
 }

@@ -1,5 +1,4 @@
-//! Whole runs, against a source on paper. Time is virtual on DuckDB's side of things only where it
-//! is the subject; here it is real and short.
+//! Whole runs, against a source on paper.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,10 +153,10 @@ async fn an_empty_month_is_complete(world: World) {
 async fn failures_are_tried_again_and_kept(world: World) {
     let html = "<html>Limite de Requisições Excedido</html>";
     let paper = Arc::new(Paper::new(Box::new(move |request, _| match request % 5 {
-        0 => Some(reply(500, r#"{"message":"Erro na comunicação com o banco de dados"}"#)),
-        2 if request.is_multiple_of(3) => Some(reply(429, html)),
+        0 => Some(Ok(reply(500, r#"{"message":"Erro na comunicação com o banco de dados"}"#))),
+        2 if request.is_multiple_of(3) => Some(Ok(reply(429, html))),
         3 if request.is_multiple_of(2) => Some(Err(Trouble::Connection("reset".into()))),
-        4 if request.is_multiple_of(7) => Some(reply(200, html)),
+        4 if request.is_multiple_of(7) => Some(Ok(reply(200, html))),
         _ => None,
     })));
     paper.set("20240101", 300);
@@ -235,7 +234,7 @@ async fn a_run_that_is_stopped_leaves_partial_and_the_next_goes_on_from_there(wo
 
 async fn pages_that_cannot_be_had_are_left_and_told(world: World) {
     let paper = Arc::new(Paper::new(Box::new(|_, page| {
-        (page == 4).then(|| reply(500, r#"{"message":"always"}"#))
+        (page == 4).then(|| Ok(reply(500, r#"{"message":"always"}"#)))
     })));
     paper.set("20240101", 95);
     paper.set("20240201", 25);
@@ -251,7 +250,7 @@ async fn pages_that_cannot_be_had_are_left_and_told(world: World) {
 async fn a_refusal_fails_the_task_and_no_other(world: World) {
     let paper = Arc::new(Paper::new(Box::new(|request, page| {
         let body = r#"{"message":"Tamanho de página inválido"}"#;
-        (page == 1 && request == 1).then(|| reply(400, body))
+        (page == 1 && request == 1).then(|| Ok(reply(400, body)))
     })));
     paper.set("20240101", 25);
     paper.set("20240201", 25);
@@ -283,7 +282,7 @@ async fn three_runs_share_a_plan(world: World) {
 async fn a_page_that_is_short_is_told_after_three_discoveries(world: World) {
     let paper = Arc::new(Paper::new(Box::new(|_, page| {
         let body = r#"{"data":[{"numeroControlePNCP":1}],"totalRegistros":25}"#;
-        (page == 2).then(|| reply(200, body))
+        (page == 2).then(|| Ok(reply(200, body)))
     })));
     paper.set("20240101", 25);
     let ran = whole(&world, &paper).await;

@@ -74,7 +74,13 @@ pub(crate) async fn run(args: &Demo, printer: &Printer) -> anyhow::Result<Exit> 
     };
     let mut settings = Settings::load(&options)?;
     settings.backoff.first = Duration::from_millis(500);
-    let parts = Parts { serve: true, run: true, demo_types: true, private_allowed: true };
+    let parts = Parts {
+        serve: true,
+        run: true,
+        demo_types: true,
+        private_allowed: true,
+        ..Parts::default()
+    };
     let node = Node::open(&settings, parts).await?;
     let listener = match listen(&settings.listen).await {
         Ok(listener) => listener,

@@ -3,6 +3,7 @@
 pub(crate) mod dead_letter;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod extract;
 pub(crate) mod migrate;
 pub(crate) mod schedule;
 pub(crate) mod secret;

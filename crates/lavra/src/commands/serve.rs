@@ -15,6 +15,7 @@ pub(crate) async fn serve(settings: &Settings, args: &Serve) -> anyhow::Result<E
         serve: true,
         run: !args.no_runner,
         demo_types: args.demo_types,
+        only_extract: false,
         // Whoever reaches a loopback listener is on this machine already.
         private_allowed: true,
     };
@@ -29,6 +30,7 @@ pub(crate) async fn runner(settings: &Settings, args: &RunnerArgs) -> anyhow::Re
         serve: false,
         run: true,
         demo_types: args.demo_types,
+        only_extract: false,
         private_allowed: args.allow_private,
     };
     let node = Node::open(settings, parts).await?;

@@ -8,18 +8,17 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
+use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::private::{PublicOnly, is_private, refusal};
 use crate::artefact::Artefacts;
 use crate::error::Error;
 use crate::handler::{Context, Failure, Handler, Outcome};
+use crate::outbound;
 
 const LARGEST_BODY: u64 = 64 * 1024 * 1024;
 const LONGEST: u64 = 3600;
-const MAX_REDIRECTS: usize = 5;
 
 #[derive(Debug)]
 pub struct Http {
@@ -54,26 +53,8 @@ fn half_a_minute() -> u64 {
 impl Http {
     /// `private_allowed`: whether tasks may call addresses of the inside.
     pub fn new(artefacts: Artefacts, private_allowed: bool) -> Result<Self, Error> {
-        // Whichever provider the process has already is as good.
-        let _installed = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .user_agent(concat!("lavra/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(Duration::from_secs(10));
-        builder = if private_allowed {
-            builder.redirect(redirect::Policy::limited(MAX_REDIRECTS))
-        } else {
-            builder.dns_resolver(PublicOnly).redirect(redirect::Policy::custom(|attempt| {
-                match literal_refusal(attempt.url()) {
-                    Some(text) => attempt.error(text),
-                    None if attempt.previous().len() > MAX_REDIRECTS => {
-                        attempt.error("too many redirects")
-                    }
-                    None => attempt.follow(),
-                }
-            }))
-        };
-        let client =
-            builder.build().map_err(|error| Error::Invalid(format!("no HTTP client: {error}")))?;
+        let built = outbound::client(private_allowed).build();
+        let client = built.map_err(|error| Error::Invalid(format!("no HTTP client: {error}")))?;
         Ok(Self { client, artefacts, private_allowed })
     }
 
@@ -84,7 +65,7 @@ impl Http {
             return Err(wrong(format!("url: {} is not http or https", url.scheme())));
         }
         if !self.private_allowed
-            && let Some(text) = literal_refusal(&url)
+            && let Some(text) = outbound::refusal_of(&url)
         {
             return Err(wrong(text));
         }
@@ -118,12 +99,6 @@ impl Http {
         };
         request.build().map_err(|error| wrong(error.without_url().to_string()))
     }
-}
-
-fn literal_refusal(url: &Url) -> Option<String> {
-    let host = url.host_str()?.trim_start_matches('[').trim_end_matches(']');
-    let address = host.parse().ok()?;
-    is_private(address).then(|| refusal(&address))
 }
 
 impl Handler for Http {

@@ -2,7 +2,6 @@
 
 mod cleanup;
 mod http;
-mod private;
 
 pub use cleanup::{Cleanup, Retention};
 pub use http::Http;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::report::Reporter;
 use crate::machine::Snapshot;
-use crate::model::{Actor, Claimed, Status, TaskId, Token};
+use crate::model::{Actor, Claimed, ProcessId, Status, TaskId, Token};
 use crate::store::Step;
 
 /// Why an attempt was told to stop.
@@ -36,6 +36,7 @@ pub(super) struct Told {
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) task: Claimed,
+    process: ProcessId,
     told: Mutex<Told>,
     /// Whether the reporter knows already that something was told.
     pub(super) noted: AtomicBool,
@@ -44,10 +45,11 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    pub(crate) fn new(task: Claimed) -> Self {
+    pub(crate) fn new(task: Claimed, process: ProcessId) -> Self {
         let told = Told { state: "Started".into(), ..Told::default() };
         Self {
             task,
+            process,
             told: Mutex::new(told),
             noted: AtomicBool::new(false),
             stop: CancellationToken::new(),
@@ -104,6 +106,11 @@ impl Context {
 
     pub fn token(&self) -> Token {
         self.attempt.task.token
+    }
+
+    /// The process that runs it: what it takes in tables of its own is lost when this process is.
+    pub fn process(&self) -> ProcessId {
+        self.attempt.process
     }
 
     /// Counts the claims of this task from 1 and never goes back.

@@ -172,7 +172,10 @@ async fn claim_until_stopped(shared: &Arc<Shared>, reporter: &Reporter, attempts
         };
         let count = claimed.len();
         waker.claimed(count, count < limit).await;
-        let started: Vec<_> = claimed.into_iter().map(|c| Arc::new(Attempt::new(c))).collect();
+        let started: Vec<_> = claimed
+            .into_iter()
+            .map(|task| Arc::new(Attempt::new(task, shared.process.id)))
+            .collect();
         shared.held.add(&started);
         shared.pace.started(count);
         for attempt in started {

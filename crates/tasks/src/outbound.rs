@@ -6,11 +6,43 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use std::time::Duration;
+
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{ClientBuilder, Url, redirect};
+
+const MAX_REDIRECTS: usize = 5;
+
+/// A client's beginning: who we are, and that only public addresses are called unless
+/// `private_allowed`.
+pub fn client(private_allowed: bool) -> ClientBuilder {
+    // Whichever provider the process has already is as good.
+    let _installed = rustls::crypto::ring::default_provider().install_default();
+    let builder = reqwest::Client::builder()
+        .user_agent(concat!("lavra/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(Duration::from_secs(10));
+    if private_allowed {
+        return builder.redirect(redirect::Policy::limited(MAX_REDIRECTS));
+    }
+    builder.dns_resolver(PublicOnly).redirect(redirect::Policy::custom(|attempt| match refusal_of(
+        attempt.url(),
+    ) {
+        Some(text) => attempt.error(text),
+        None if attempt.previous().len() > MAX_REDIRECTS => attempt.error("too many redirects"),
+        None => attempt.follow(),
+    }))
+}
+
+/// Why a URL may not be called, where it names an address of the inside itself.
+pub fn refusal_of(url: &Url) -> Option<String> {
+    let host = url.host_str()?.trim_start_matches('[').trim_end_matches(']');
+    let address = host.parse().ok()?;
+    is_private(address).then(|| refusal(&address))
+}
 
 /// Resolves names, and gives back only public addresses.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PublicOnly;
+struct PublicOnly;
 
 impl Resolve for PublicOnly {
     fn resolve(&self, name: Name) -> Resolving {
@@ -25,11 +57,11 @@ impl Resolve for PublicOnly {
     }
 }
 
-pub(super) fn refusal(address: &IpAddr) -> String {
+fn refusal(address: &IpAddr) -> String {
     format!("{address} is an address of the inside, which tasks may not call here")
 }
 
-pub(super) fn is_private(address: IpAddr) -> bool {
+fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => private_v4(v4),
         IpAddr::V6(v6) => match v6.to_ipv4_mapped() {

@@ -1,0 +1,196 @@
+//! What a person sees of a run: the whole, the phase, and each task at work; plain lines where
+//! nobody watches.
+
+use std::collections::HashMap;
+
+use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressStyle};
+use lavra_extract::event::Event;
+use lavra_extract::host::Condition;
+use lavra_extract::model::ExtractionId;
+use serde_json::Value;
+
+use crate::printer::Printer;
+
+pub(super) struct Bars<'a> {
+    printer: &'a Printer,
+    all: MultiProgress,
+    overall: ProgressBar,
+    phase: ProgressBar,
+    tasks: HashMap<ExtractionId, ProgressBar>,
+    retries: u64,
+}
+
+fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));
+    bar
+}
+
+impl<'a> Bars<'a> {
+    pub(super) fn new(printer: &'a Printer, source: &str) -> Self {
+        let all = MultiProgress::new();
+        let new = |template: &str| {
+            let bar = if printer.is_watched() {
+                all.add(ProgressBar::new(0))
+            } else {
+                ProgressBar::hidden()
+            };
+            styled(bar, template)
+        };
+        let overall =
+            new("{prefix:>12.bold} {bar:30.green} {pos}/{len} tasks complete {elapsed} {msg}");
+        overall.set_prefix(source.to_owned());
+        let phase = new("{prefix:>12} {bar:30.cyan} {pos}/{len} {per_sec} eta {eta} {msg}");
+        Self { printer, all, overall, phase, tasks: HashMap::new(), retries: 0 }
+    }
+
+    pub(super) fn show(&mut self, event: &Event, condition: &Condition) {
+        match event {
+            Event::Planned { tasks, .. } => {
+                self.overall.set_length(*tasks as u64);
+                self.line(&format!("planned: {tasks} tasks"));
+            }
+            Event::Discovering { waiting } => {
+                self.phase("discovering", *waiting as u64);
+                self.line(&format!("discovering {waiting} tasks"));
+            }
+            Event::Discovered { .. } => {
+                if self.phase.prefix() == "discovering" {
+                    self.phase.inc(1);
+                }
+            }
+            Event::Fetching { tasks, pages } => {
+                self.phase("fetching", *pages as u64);
+                self.line(&format!("fetching {pages} pages of {tasks} tasks"));
+            }
+            Event::TaskBegun { task, missing } => self.begin(task, *missing as u64),
+            Event::PageStored { task, .. } => {
+                if self.phase.prefix() == "fetching" {
+                    self.phase.inc(1);
+                }
+                if let Some(bar) = self.tasks.get(task) {
+                    bar.inc(1);
+                }
+            }
+            Event::PageFailed { .. } => self.retries += 1,
+            Event::TaskEnded { task, status, error, .. } => {
+                if let Some(bar) = self.tasks.remove(task) {
+                    bar.finish_and_clear();
+                }
+                if status.as_str() == "COMPLETE" {
+                    self.overall.inc(1);
+                }
+                let reason = error.as_ref().map(|e| format!(": {e}")).unwrap_or_default();
+                if error.is_some() {
+                    self.say(&format!("{task} is {status}{reason}"));
+                } else {
+                    self.line(&format!("{task} is {status}"));
+                }
+            }
+            Event::DiscoveryFailed { task, error } => self.line(&format!("{task}: {error}")),
+            Event::Drifted { task, from, to } => {
+                self.say(&format!(
+                    "{task}: the total went from {from} to {to}; fetching what moved"
+                ));
+            }
+            Event::OutageBegan { endpoint, error } => {
+                self.say(&format!(
+                    "{endpoint} is away ({error}); waiting, and asking now and then"
+                ));
+            }
+            Event::OutageEnded { endpoint } => self.say(&format!("{endpoint} is back")),
+            Event::TaskLost { task } => {
+                self.say(&format!("{task} was taken over by another process"));
+            }
+            Event::Ended { .. } => {}
+            Event::Waiting { tasks, why } => {
+                self.phase.set_message(format!("waiting for {why}: {tasks}"));
+            }
+        }
+        let failures = (self.retries > 0).then(|| format!("{} failures", self.retries));
+        let away =
+            (!condition.open.is_empty()).then(|| format!("away: {}", condition.open.join(" ")));
+        let state = [Some(format!("{} at once", condition.limit)), failures, away];
+        self.overall.set_message(state.into_iter().flatten().collect::<Vec<_>>().join(", "));
+    }
+
+    fn phase(&self, name: &'static str, length: u64) {
+        self.phase.set_prefix(name);
+        self.phase.set_message("");
+        self.phase.set_length(length);
+        self.phase.set_position(0);
+        self.phase.reset_eta();
+    }
+
+    fn begin(&mut self, task: &ExtractionId, missing: u64) {
+        let printer = self.printer;
+        let all = &self.all;
+        let bar = self.tasks.entry(task.clone()).or_insert_with(|| {
+            let bar = if printer.is_watched() {
+                all.add(ProgressBar::new(0))
+            } else {
+                ProgressBar::hidden()
+            };
+            let bar = styled(bar, "             {bar:30.dim} {pos}/{len} {msg}");
+            bar.set_message(task.to_string());
+            bar
+        });
+        bar.set_length(missing);
+        bar.set_position(0);
+    }
+
+    /// What is worth a line above the bars.
+    fn say(&self, text: &str) {
+        if self.printer.is_json() {
+            return;
+        }
+        if self.printer.is_watched() {
+            let _closed = self.all.println(text);
+        } else {
+            self.printer.note(text);
+        }
+    }
+
+    /// What only those need who see no bars.
+    fn line(&self, text: &str) {
+        if !self.printer.is_watched() && !self.printer.is_json() {
+            self.printer.note(text);
+        }
+    }
+
+    pub(super) fn close(&self) {
+        for bar in self.tasks.values() {
+            bar.finish_and_clear();
+        }
+        self.phase.finish_and_clear();
+        self.overall.abandon();
+    }
+}
+
+/// What came of it, for a person.
+pub(super) fn summary(summary: &Value, printer: &Printer) {
+    let number = |name: &str| summary.get(name).and_then(Value::as_u64).unwrap_or(0);
+    printer.data(&format!(
+        "tasks     {} complete, {} partial, {} failed, {} pending",
+        number("complete"),
+        number("partial"),
+        number("failed"),
+        number("pending")
+    ));
+    printer.data(&format!(
+        "stored    {} pages, {} records, {}",
+        number("pages"),
+        number("records"),
+        HumanBytes(number("bytes"))
+    ));
+    let failures = summary.get("failures").and_then(Value::as_object).cloned().unwrap_or_default();
+    let failures: Vec<String> =
+        failures.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let failures = if failures.is_empty() { "no failure".into() } else { failures.join(", ") };
+    printer.data(&format!(
+        "requests  {}, {} of them for pages that were there ({} drifts); {failures}",
+        number("requests"),
+        number("again"),
+        number("drifts")
+    ));
+}
