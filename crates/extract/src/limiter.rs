@@ -147,15 +147,15 @@ mod tests {
         mut luck: u64,
         bears: impl Fn(u64) -> usize,
     ) -> Vec<usize> {
-        let begun = Instant::now();
-        let mut limiter = Limiter::new(cap, begun);
+        let start = Instant::now();
+        let mut limiter = Limiter::new(cap, start);
         let mut served = vec![0; seconds as usize];
-        let (mut now, mut at_work) = (begun, 0);
+        let (mut now, mut at_work) = (start, 0);
         // When it ends, when it began, whether it is served; the number keeps the order total.
         let mut ends: BinaryHeap<Reverse<(Instant, u64, Instant, bool)>> = BinaryHeap::new();
         let mut number = 0;
         loop {
-            let second = now.duration_since(begun).as_secs();
+            let second = now.duration_since(start).as_secs();
             if second >= seconds {
                 return served;
             }
@@ -173,7 +173,7 @@ mod tests {
             if is_served {
                 at_work -= 1;
                 limiter.succeeded(began, now);
-                if let Some(count) = served.get_mut(now.duration_since(begun).as_secs() as usize) {
+                if let Some(count) = served.get_mut(now.duration_since(start).as_secs() as usize) {
                     *count += 1;
                 }
             } else {

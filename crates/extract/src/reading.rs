@@ -199,15 +199,15 @@ fn wait(reply: &Reply, now: Timestamp) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn of(name: &str, page: i64, earlier: u32, answer: Result<Reply, Trouble>) -> Reading {
+    fn of(name: &str, page: i64, earlier: u32, answer: &Result<Reply, Trouble>) -> Reading {
         let source = Source::built_in("pncp").unwrap().unwrap();
         let endpoint = source.series(name).unwrap().endpoint.clone();
         let now = "2026-11-16T10:00:00Z".parse().unwrap();
-        read(&answer, &source, &endpoint, page, earlier, now)
+        read(answer, &source, &endpoint, page, earlier, now)
     }
 
-    fn reply(status: u16, body: &str) -> Result<Reply, Trouble> {
-        Ok(Reply { status, headers: Vec::new(), body: Bytes::copy_from_slice(body.as_bytes()) })
+    fn reply(status: u16, body: &str) -> Reply {
+        Reply { status, headers: Vec::new(), body: Bytes::copy_from_slice(body.as_bytes()) }
     }
 
     fn kind(reading: Reading) -> (&'static str, Option<Kind>) {
@@ -254,13 +254,13 @@ mod tests {
             (contratos, 1, 0, 302, "", ("refused", Some(Kind::Refused))),
         ];
         for (name, page, earlier, status, body, expected) in rows {
-            let found = kind(of(name, page, earlier, reply(status, body)));
+            let found = kind(of(name, page, earlier, &Ok(reply(status, body))));
             assert_eq!(found, expected, "{name} page {page}: {status} {body}");
         }
         let timeout = Err(Trouble::Timeout(Duration::from_secs(240)));
-        assert_eq!(kind(of(contratos, 1, 0, timeout)), ("retry", Some(Kind::Timeout)));
+        assert_eq!(kind(of(contratos, 1, 0, &timeout)), ("retry", Some(Kind::Timeout)));
         let large = Err(Trouble::TooLarge { limit: 64 << 20 });
-        assert_eq!(kind(of(contratos, 1, 0, large)), ("refused", Some(Kind::TooLarge)));
+        assert_eq!(kind(of(contratos, 1, 0, &large)), ("refused", Some(Kind::TooLarge)));
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
         let wait = |text: &str| {
             let headers = vec![("Retry-After".to_owned(), text.to_owned())];
             let reply = Reply { status: 429, headers, body: Bytes::new() };
-            match of("contratos_publicacao", 1, 0, Ok(reply)) {
+            match of("contratos_publicacao", 1, 0, &Ok(reply)) {
                 Reading::Retry(failure) => failure.wait,
                 other => panic!("{other:?}"),
             }
@@ -284,7 +284,8 @@ mod tests {
     #[test]
     fn an_error_says_what_the_server_said_in_one_line() {
         let body = "{\"message\":\"Data Inicial\\ninválida\"}";
-        let Reading::Refused(failure) = of("contratos_publicacao", 1, 1, reply(422, body)) else {
+        let Reading::Refused(failure) = of("contratos_publicacao", 1, 1, &Ok(reply(422, body)))
+        else {
             panic!("not refused")
         };
         assert_eq!(failure.error, "status 422: Data Inicialinválida");

@@ -211,7 +211,7 @@ page_size = 100
         let pncp = Source::built_in("pncp").unwrap().unwrap();
         assert_eq!(pncp.endpoints.len(), 11);
         let all: Vec<String> =
-            pncp.endpoints.iter().flat_map(|e| e.all_series()).map(|s| s.name()).collect();
+            pncp.endpoints.iter().flat_map(Endpoint::all_series).map(|s| s.name()).collect();
         assert!(all.contains(&"contratacoes_publicacao_modalidade_6".to_owned()));
         assert!(all.contains(&"contratos_publicacao".to_owned()));
         let usual = pncp.endpoints.iter().filter(|e| e.opt_in.is_none());
