@@ -31,6 +31,7 @@ pub struct Planned {
 /// A part of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
+    /// None are all.
     pub endpoints: Vec<String>,
     pub from: Date,
     pub to: Date,

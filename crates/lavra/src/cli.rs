@@ -123,6 +123,8 @@ pub(crate) struct RunnerArgs {
 pub(crate) enum Extract {
     /// Extract months of a source: `lavra extract run pncp --from 2024-01 --to 2024-03`.
     Run(ExtractRun),
+    /// How the months of a source stand, as a table of endpoints and months.
+    Status(ExtractStatus),
     /// Read a source file and explain its mistakes by line.
     Check {
         /// The TOML file of the source.
@@ -157,6 +159,21 @@ pub(crate) struct ExtractRun {
     /// Print the plan and what it would cost, and ask for nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExtractStatus {
+    /// The source.
+    pub(crate) name: String,
+    /// The first month.
+    #[arg(long, value_name = "MONTH")]
+    pub(crate) from: Option<String>,
+    /// The last month.
+    #[arg(long, value_name = "MONTH")]
+    pub(crate) to: Option<String>,
+    /// Only this endpoint, by its whole name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) endpoint: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

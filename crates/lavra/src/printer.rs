@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
+pub(crate) use comfy_table::{Cell, Color};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 
@@ -38,6 +39,12 @@ impl Printer {
 
     /// As JSON if that was asked for, as a table otherwise.
     pub(crate) fn table(&self, value: &Value, head: &[&str], rows: Vec<Vec<String>>) {
+        let cells = rows.into_iter().map(|row| row.into_iter().map(Cell::new).collect());
+        self.cells(value, head, cells.collect());
+    }
+
+    /// The same with cells that may have a colour, for a terminal.
+    pub(crate) fn cells(&self, value: &Value, head: &[&str], rows: Vec<Vec<Cell>>) {
         if self.json {
             self.json(value);
             return;

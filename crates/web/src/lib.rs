@@ -6,6 +6,7 @@ mod dead_letters;
 mod deadline;
 mod docs;
 mod events;
+mod extractions;
 mod feed;
 mod guard;
 mod headers;

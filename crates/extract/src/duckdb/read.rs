@@ -43,7 +43,7 @@ fn task(row: &Row<'_>) -> duckdb::Result<Extraction> {
 }
 
 /// What a statement knows of a scope: `$1` to `$3`.
-const IN_SCOPE: &str = "t.endpoint_name IN (SELECT unnest($1::JSON::VARCHAR[]))
+const IN_SCOPE: &str = "($1 = '[]' OR t.endpoint_name IN (SELECT unnest($1::JSON::VARCHAR[])))
     AND t.data_date BETWEEN $2::DATE AND $3::DATE";
 
 fn scope(scope: &Scope) -> Result<(String, String, String)> {

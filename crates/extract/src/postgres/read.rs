@@ -48,7 +48,8 @@ fn known<T>(all: Vec<Option<T>>) -> Result<Vec<T>> {
 }
 
 /// What a statement knows of a scope: `$1` to `$3`.
-const IN_SCOPE: &str = "t.endpoint_name = ANY ($1) AND t.data_date BETWEEN $2 AND $3";
+const IN_SCOPE: &str = "(cardinality($1) = 0 OR t.endpoint_name = ANY ($1))
+    AND t.data_date BETWEEN $2 AND $3";
 
 impl Postgres {
     pub(super) async fn candidates_of(

@@ -66,6 +66,9 @@ codes! {
     ScheduleNotFound "schedule_not_found" NOT_FOUND
         "There is no such schedule"
         "GET /schedules lists them."
+    SourceNotFound "source_not_found" NOT_FOUND
+        "Nothing of this source was extracted here"
+        "Extract it first: lavra extract run SOURCE --from MONTH --to MONTH."
     MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED
         "This path has no such method"
         "The header Allow names those it has."

@@ -1,6 +1,7 @@
 //! Errors as answers: `application/problem+json` (RFC 9457) with a stable code.
 
 mod code;
+mod extract;
 mod tasks;
 
 use std::fmt::Display;

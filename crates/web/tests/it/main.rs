@@ -7,6 +7,7 @@ mod batches;
 mod creation;
 mod dead_letters;
 mod example_worker;
+mod extractions;
 mod guard;
 mod health;
 mod listing;

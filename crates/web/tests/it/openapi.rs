@@ -33,7 +33,7 @@ async fn every_route_that_is_described_answers() {
     assert!(all.len() >= 29, "{}", all.len());
     for (method, path, operation) in all {
         let path = path.replace("{id}", "0193a1b2-0000-7000-8000-000000000001");
-        let path = path.replace("{name}", "nightly");
+        let path = path.replace("{name}", "nightly").replace("{source}", "pncp");
         let mut request = server.request(method.clone(), &path);
         if operation.get("requestBody").is_some() {
             request = request.json(&json!({}));

@@ -1,6 +1,7 @@
 //! `lavra extract …`
 
 mod bars;
+mod status;
 
 use std::path::Path;
 
@@ -33,6 +34,7 @@ pub(crate) async fn run(
 ) -> anyhow::Result<Exit> {
     match command {
         Extract::Check { file } => check(&file, printer),
+        Extract::Status(args) => status::run(settings, args, printer).await,
         Extract::Run(args) => {
             let order = order(&args)?;
             let source = order.source().map_err(|error| BadUsage(error.to_string()))?;

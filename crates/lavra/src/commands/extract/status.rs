@@ -1,0 +1,80 @@
+//! `lavra extract status`: endpoints down, months across, and what each cell means by its colour.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::cli::ExtractStatus;
+use crate::client::Client;
+use crate::commands::task::{query, text};
+use crate::exit::Exit;
+use crate::printer::{Cell, Color, Printer};
+use crate::settings::Settings;
+
+/// The most months side by side; the latest are shown.
+const MOST_MONTHS: usize = 12;
+
+pub(super) async fn run(
+    settings: &Settings,
+    args: ExtractStatus,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let client = Client::open(settings).await?;
+    let query = query([("from", args.from), ("to", args.to), ("endpoint", args.endpoint)]);
+    let answer = client.get(&format!("/extractions/{}?{query}", args.name)).await?;
+    let items = answer.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut grid: BTreeMap<String, BTreeMap<String, &Value>> = BTreeMap::new();
+    let mut months = BTreeSet::new();
+    for item in &items {
+        let month: String = text(item, "data_date").chars().take("2024-01".len()).collect();
+        months.insert(month.clone());
+        grid.entry(text(item, "endpoint_name")).or_default().insert(month, item);
+    }
+    let hidden = months.len().saturating_sub(MOST_MONTHS);
+    let shown: Vec<String> = months.into_iter().skip(hidden).collect();
+    let head: Vec<&str> =
+        std::iter::once("ENDPOINT").chain(shown.iter().map(String::as_str)).collect();
+    let rows = grid.iter().map(|(endpoint, by_month)| {
+        let cells =
+            shown.iter().map(|month| by_month.get(month).map_or(Cell::new(""), |i| cell(i)));
+        std::iter::once(Cell::new(endpoint)).chain(cells).collect()
+    });
+    printer.cells(&answer, &head, rows.collect());
+    if !printer.is_json() {
+        note(&items, hidden, printer);
+    }
+    Ok(Exit::Done)
+}
+
+/// A month of an endpoint in a few characters.
+fn cell(item: &Value) -> Cell {
+    let number = |name: &str| item.get(name).and_then(Value::as_i64).unwrap_or(0);
+    let share = || {
+        let (pages, all) = (number("pages"), number("total_pages").max(1));
+        format!("{}%", (pages.min(all) * 100 / all).min(99))
+    };
+    match text(item, "status").as_str() {
+        "COMPLETE" if number("total_records") == 0 => Cell::new("none").fg(Color::DarkGrey),
+        "COMPLETE" => Cell::new(number("records")).fg(Color::Green),
+        "FAILED" => Cell::new("failed").fg(Color::Red),
+        "PARTIAL" => Cell::new(share()).fg(Color::Yellow),
+        "FETCHING" => Cell::new(share()).fg(Color::Cyan),
+        "DISCOVERING" => Cell::new("…").fg(Color::Cyan),
+        _ => Cell::new("·").fg(Color::DarkGrey),
+    }
+}
+
+fn note(items: &[Value], hidden: usize, printer: &Printer) {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for item in items {
+        *counts.entry(text(item, "status")).or_default() += 1;
+    }
+    let counts: Vec<String> = counts.iter().map(|(status, n)| format!("{n} {status}")).collect();
+    printer.note(&counts.join(", "));
+    if hidden > 0 {
+        printer.note(&format!("{hidden} earlier months are not shown: --from and --to choose"));
+    }
+    for item in items.iter().filter(|item| text(item, "status") == "FAILED").take(10) {
+        printer.note(&format!("{}: {}", text(item, "task_id"), text(item, "last_error")));
+    }
+}

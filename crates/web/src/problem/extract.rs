@@ -1,0 +1,19 @@
+//! The problems that extraction reports.
+
+use lavra_extract::Error;
+
+use super::{Code, Problem};
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Database(error) => error.into(),
+            Error::Source(_) | Error::Invalid(_) => Self::invalid(error.to_string()),
+            Error::Illegal(_) => Self::new(Code::IllegalTransition, error.to_string()),
+            Error::Unreadable(_) | Error::Ended(_) => {
+                tracing::error!(%error, "extraction failed");
+                Self::new(Code::DatabaseError, "the log has the reason")
+            }
+        }
+    }
+}
