@@ -28,6 +28,7 @@ on_each_engine!(
     a_refusal_fails_the_task_and_no_other,
     three_runs_share_a_plan,
     a_page_that_is_short_is_told_after_three_discoveries,
+    a_total_of_a_billion_is_asked_for_again_and_then_refused,
 );
 
 fn quiet() -> Fault {
@@ -290,4 +291,20 @@ async fn a_page_that_is_short_is_told_after_three_discoveries(world: World) {
     let task = world.task(1).await;
     assert_eq!((task.status, task.discoveries), (Status::Partial, 3));
     assert_eq!(task.last_error.as_deref(), Some("short by 9"));
+}
+
+async fn a_total_of_a_billion_is_asked_for_again_and_then_refused(world: World) {
+    let wild = r#"{"data":[{"numeroControlePNCP":1}],"totalRegistros":1000000000}"#;
+    let paper = Arc::new(Paper::new(Box::new(move |request, _| {
+        (request <= 3).then(|| Ok(reply(200, wild)))
+    })));
+    paper.set("20240101", 25);
+    paper.set("20240201", 25);
+    let ran = whole(&world, &paper).await;
+    assert_eq!((ran.summary.complete, ran.summary.failed), (1, 1), "{:?}", ran.summary);
+    let (one, two) = (world.task(1).await, world.task(2).await);
+    let failed = if one.status == Status::Failed { one } else { two };
+    let error = failed.last_error.unwrap();
+    assert!(error.starts_with("it announces 1000000000 records in 100000000 pages"), "{error}");
+    assert_eq!(world.ask("SELECT count(DISTINCT task_id) FROM psa.pncp_pages").await, "1");
 }

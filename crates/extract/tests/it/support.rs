@@ -82,6 +82,29 @@ impl World {
         }
     }
 
+    /// The bodies of a task's pages, as far as they count.
+    pub(crate) async fn bodies(&self, task: &ExtractionId) -> Vec<String> {
+        let sql = "SELECT r.response_content FROM psa.pncp_pages p
+                   JOIN psa.pncp_raw_responses r ON r.id = p.response_id
+                   JOIN psa.pncp_extraction_tasks t ON t.task_id = p.task_id
+                   WHERE p.task_id = $1 AND p.page <= t.total_pages ORDER BY p.page";
+        match &self.database {
+            Database::Duck(duck) => {
+                let id = task.0.clone();
+                let read = move |connection: &lavra_db::duckdb::Connection| {
+                    let mut statement = connection.prepare(sql)?;
+                    statement.query_map([id], |row| row.get(0))?.collect()
+                };
+                duck.read("read bodies", read).await.unwrap()
+            }
+            Database::Postgres(pg) => {
+                let params = [(&task.0 as _, lavra_db::tokio_postgres::types::Type::TEXT)];
+                let rows = pg.query("read bodies", sql, &params).await.unwrap();
+                rows.iter().map(|row| row.get(0)).collect()
+            }
+        }
+    }
+
     /// A process that lives.
     pub(crate) async fn process(&self) -> ProcessId {
         let id = ProcessId(self.store.clock().new_id());
