@@ -34,7 +34,7 @@ fn write(out: &mut Vec<u8>, value: &RawValue) -> Result<(), serde_json::Error> {
     match text.as_bytes().first() {
         Some(b'{') => {
             let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
-            list(out, b"{}", fields.into_iter(), |out, (name, value)| {
+            list(out, *b"{}", fields.into_iter(), |out, (name, value)| {
                 quoted(out, &name);
                 out.push(b':');
                 write(out, value)
@@ -42,7 +42,7 @@ fn write(out: &mut Vec<u8>, value: &RawValue) -> Result<(), serde_json::Error> {
         }
         Some(b'[') => {
             let values: Vec<&RawValue> = serde_json::from_str(text)?;
-            list(out, b"[]", values.into_iter(), write)
+            list(out, *b"[]", values.into_iter(), write)
         }
         Some(b'"') => {
             quoted(out, &serde_json::from_str::<String>(text)?);
@@ -57,18 +57,18 @@ fn write(out: &mut Vec<u8>, value: &RawValue) -> Result<(), serde_json::Error> {
 
 fn list<T>(
     out: &mut Vec<u8>,
-    [open, close]: &[u8; 2],
+    [open, close]: [u8; 2],
     things: impl Iterator<Item = T>,
     write: impl Fn(&mut Vec<u8>, T) -> Result<(), serde_json::Error>,
 ) -> Result<(), serde_json::Error> {
-    out.push(*open);
+    out.push(open);
     for (index, thing) in things.enumerate() {
         if index > 0 {
             out.push(b',');
         }
         write(out, thing)?;
     }
-    out.push(*close);
+    out.push(close);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use crate::endpoint::Endpoint;
 
 /// All that decides what a world holds. Two worlds of one configuration hold the same.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct WorldConfig {
     pub seed: u64,
     /// A share of the real volumes: 1.0 is a contract month of some 180,000 records.

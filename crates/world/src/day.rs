@@ -89,7 +89,7 @@ mod tests {
         for number in (-30_000..60_000).step_by(7) {
             let date = EPOCH.checked_add(number.days()).unwrap();
             let day = Day::from(date);
-            assert_eq!(day.number(), number as i32);
+            assert_eq!(day.number(), number);
             let (year, month, of_month) = day.civil();
             assert_eq!(format!("{year:04}-{month:02}-{of_month:02}"), date.to_string());
             assert_eq!(day.of_year() + 1, i32::from(date.day_of_year()));

@@ -30,11 +30,13 @@ struct Field {
 /// A buffer to write into.
 #[derive(Debug)]
 pub(crate) struct Writer {
+    done: Vec<u8>,
+    /// The object that is being written; it moves to `done`, its fields in order, when it closes.
     out: Vec<u8>,
     order: Order,
     /// The fields of the objects that are open, the innermost last.
     fields: Vec<Field>,
-    /// Where an object is put together anew.
+    /// Where an object within another is put together anew.
     copy: Vec<u8>,
     /// The order of an object by its number of fields, made when it is first needed.
     shuffles: Vec<Vec<usize>>,
@@ -43,70 +45,86 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn new(order: Order, capacity: usize) -> Self {
         Self {
-            out: Vec::with_capacity(capacity),
+            done: Vec::with_capacity(capacity),
+            out: Vec::with_capacity(8192),
             order,
             fields: Vec::with_capacity(64),
-            copy: Vec::with_capacity(4096),
+            copy: Vec::with_capacity(1024),
             shuffles: Vec::new(),
         }
     }
 
     pub(crate) fn finish(self) -> Vec<u8> {
-        self.out
+        self.done
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.out.len()
+        self.done.len() + self.out.len()
     }
 
-    /// Text as it is: punctuation between values.
-    pub(crate) fn plain(&mut self, text: &str) {
+    /// Text between the outermost objects.
+    pub(crate) fn between(&mut self, text: &str) {
+        self.done.extend_from_slice(text.as_bytes());
+    }
+
+    fn plain(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
 
+    /// An object by itself.
+    pub(crate) fn record(&mut self, fill: impl FnOnce(&mut Self)) {
+        self.fields.clear();
+        self.out.clear();
+        fill(self);
+        self.done.push(b'{');
+        let mut done = std::mem::take(&mut self.done);
+        self.arrange(0, &mut done);
+        close(&mut done);
+        self.done = done;
+        self.out.clear();
+    }
+
+    /// An object within another.
     pub(crate) fn object(&mut self, fill: impl FnOnce(&mut Self)) {
         let first = self.fields.len();
         self.out.push(b'{');
+        let start = self.out.len();
         fill(self);
-        self.reorder(first);
+        let mut copy = std::mem::take(&mut self.copy);
+        copy.clear();
+        self.arrange(first, &mut copy);
+        self.out.truncate(start);
+        self.out.extend_from_slice(&copy);
+        self.copy = copy;
         self.fields.truncate(first);
-        match self.out.last_mut() {
-            // Each field ends in a comma; the last one's is the place for the brace.
-            Some(last) if *last == b',' => *last = b'}',
-            _ => self.out.push(b'}'),
-        }
+        close(&mut self.out);
     }
 
-    fn reorder(&mut self, first: usize) {
-        let Some(start) = self.fields.get(first).map(|field| field.place.start) else { return };
-        let count = self.fields.len() - first;
-        let sorted;
-        let order = match self.order {
-            Order::Written => return,
+    /// Copies the fields from the `first` on in their order.
+    fn arrange(&mut self, first: usize, to: &mut Vec<u8>) {
+        let fields = &self.fields[first..];
+        let mut add = |field: &Field| to.extend_from_slice(&self.out[field.place.clone()]);
+        match self.order {
+            Order::Written => fields.iter().for_each(add),
             Order::Sorted => {
-                let mut places: Vec<usize> = (0..count).collect();
-                places.sort_by_key(|place| self.fields[first + place].name);
-                sorted = places;
-                &sorted
+                let mut sorted: Vec<&Field> = fields.iter().collect();
+                sorted.sort_by_key(|field| field.name);
+                sorted.into_iter().for_each(add);
             }
             Order::Shuffled(number) => {
-                while self.shuffles.len() <= count {
+                while self.shuffles.len() <= fields.len() {
                     self.shuffles.push(shuffle(number, self.shuffles.len()));
                 }
-                &self.shuffles[count]
+                self.shuffles[fields.len()].iter().for_each(|place| add(&fields[*place]));
             }
-        };
-        self.copy.clear();
-        for place in order {
-            self.copy.extend_from_slice(&self.out[self.fields[first + place].place.clone()]);
         }
-        self.out.truncate(start);
-        self.out.extend_from_slice(&self.copy);
     }
 
     /// A field, its value as `write` gives it.
+    #[inline]
     pub(crate) fn field(&mut self, name: &'static str, write: impl FnOnce(&mut Self)) {
         let start = self.out.len();
+        self.out.reserve(name.len() + 64);
         self.out.push(b'"');
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"\":");
@@ -159,11 +177,18 @@ impl Writer {
         });
     }
 
+    /// A text that needs no escaping; ours do not.
+    #[inline]
     pub(crate) fn text(&mut self, name: &'static str, text: &str) {
-        self.field(name, |writer| quoted(&mut writer.out, text));
+        debug_assert!(
+            !text.as_bytes().iter().any(|byte| must_escape(*byte)),
+            "{text:?} needs escaping"
+        );
+        self.pieces(name, |out| out.extend_from_slice(text.as_bytes()));
     }
 
     /// A text in pieces that need no escaping, or have it already.
+    #[inline]
     pub(crate) fn pieces(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
         self.field(name, |writer| {
             writer.out.push(b'"');
@@ -173,20 +198,25 @@ impl Writer {
     }
 
     pub(crate) fn date(&mut self, name: &'static str, day: Day) {
-        self.pieces(name, |out| date(out, day));
+        self.pieces(name, |out| out.extend_from_slice(&date(day)));
     }
 
     /// A local time of the day, in seconds after midnight.
     pub(crate) fn time(&mut self, name: &'static str, day: Day, second: u64) {
-        self.pieces(name, |out| {
-            date(out, day);
-            for (mark, part) in
-                [(b'T', second / 3600 % 24), (b':', second / 60 % 60), (b':', second % 60)]
-            {
-                out.push(mark);
-                digits(out, part, 2);
-            }
-        });
+        let mut text = *b"0000-00-00T00:00:00";
+        text[..10].copy_from_slice(&date(day));
+        two_digits(&mut text[11..], second / 3600 % 24);
+        two_digits(&mut text[14..], second / 60 % 60);
+        two_digits(&mut text[17..], second % 60);
+        self.pieces(name, |out| out.extend_from_slice(&text));
+    }
+}
+
+/// Each field ends in a comma; the last one's is the place for the brace.
+fn close(out: &mut Vec<u8>) {
+    match out.last_mut() {
+        Some(last) if *last == b',' => *last = b'}',
+        _ => out.push(b'}'),
     }
 }
 
@@ -212,21 +242,32 @@ pub(crate) fn digits(out: &mut Vec<u8>, mut value: u64, width: usize) {
     out.extend_from_slice(&buffer[start..]);
 }
 
-fn date(out: &mut Vec<u8>, day: Day) {
+fn date(day: Day) -> [u8; 10] {
     let (year, month, of_month) = day.civil();
-    digits(out, year.unsigned_abs().into(), 4);
-    out.push(b'-');
-    digits(out, month.into(), 2);
-    out.push(b'-');
-    digits(out, of_month.into(), 2);
+    let year = u64::from(year.unsigned_abs());
+    let mut text = *b"0000-00-00";
+    two_digits(&mut text, year / 100);
+    two_digits(&mut text[2..], year);
+    two_digits(&mut text[5..], month.into());
+    two_digits(&mut text[8..], of_month.into());
+    text
+}
+
+/// The last two digits of a number, at the start of a text.
+fn two_digits(text: &mut [u8], value: u64) {
+    text[0] = b'0' + (value / 10 % 10) as u8;
+    text[1] = b'0' + (value % 10) as u8;
+}
+
+const fn must_escape(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 /// A text between quotes, escaped where it must be and only there.
 pub(crate) fn quoted(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
-    let must = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
     let mut rest = text.as_bytes();
-    while let Some(place) = rest.iter().position(must) {
+    while let Some(place) = rest.iter().position(|byte| must_escape(*byte)) {
         out.extend_from_slice(&rest[..place]);
         match rest[place] {
             b'"' => out.extend_from_slice(b"\\\""),
@@ -251,7 +292,7 @@ mod tests {
 
     fn sample(order: Order) -> String {
         let mut writer = Writer::new(order, 64);
-        writer.object(|writer| {
+        writer.record(|writer| {
             writer.int("b", 7);
             writer.nested("a", |writer| {
                 writer.amount("z", 300_000_000);

@@ -26,7 +26,7 @@ pub(crate) struct Runs {
 
 impl Runs {
     pub(crate) fn first(count: u64) -> Self {
-        Self { runs: vec![0..count], next: count }
+        Self { runs: std::iter::once(0..count).collect(), next: count }
     }
 
     pub(crate) fn count(&self) -> u64 {

@@ -22,13 +22,13 @@ pub(crate) fn render(
         return None;
     }
     let mut writer = Writer::new(order, slots.len() * RECORD + 200);
-    writer.plain("{\"data\":[");
+    writer.between("{\"data\":[");
     records.write_all(&mut writer, &slots);
     let total = lie.unwrap_or(listing.total());
     let pages = total.div_ceil(size);
     let left = pages.saturating_sub(page);
     // The envelope keeps its order, as the real one does.
-    writer.plain(&format!(
+    writer.between(&format!(
         "],\"totalRegistros\":{total},\"totalPaginas\":{pages},\"numeroPagina\":{page},\
          \"paginasRestantes\":{left},\"empty\":false}}"
     ));

@@ -64,7 +64,7 @@ impl World {
         let now = now.unwrap_or_else(Timestamp::now);
         let today = Day::from(now.to_zoned(api::brasilia()).date());
         let stretch = fixed.map(|fixed| (fixed.page_bytes / fixed.page_size.max(1)) as usize);
-        let live = Live::new(Faults::default(), None).expect("no fault is no mistake");
+        let live = Live::new(Faults::default(), None);
         let state = State {
             seed,
             volume: Volume { seed, scale, today, fixed },
@@ -153,8 +153,9 @@ impl World {
 
     /// Sets all switches at once.
     pub fn set_faults(&self, faults: Faults) -> Result<(), BadFaults> {
+        faults.check()?;
         let mut live = self.state.live.write();
-        let next = Live::new(faults, Some(&live))?;
+        let next = Live::new(faults, Some(&live));
         self.state.drift(&next.immediate());
         *live = Arc::new(next);
         Ok(())

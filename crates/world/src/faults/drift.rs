@@ -90,9 +90,9 @@ impl Change {
 
     pub(super) fn apply(&self, volume: &Volume, overlay: &mut Overlay) {
         let Some((first, last)) = self.days() else { return };
-        let (list, days) = ((self.endpoint, self.fan()), first.through(last));
-        let counts = days.clone().map(|day| overlay.count(volume, list.0, list.1, day));
-        let total = counts.fold(0, u64::saturating_add);
+        let (place, days) = ((self.endpoint, self.fan()), first.through(last));
+        let each = days.clone().map(|day| overlay.count(volume, place.0, place.1, day));
+        let total = each.fold(0, u64::saturating_add);
         let count = self.records.unsigned_abs();
         if self.records >= 0 {
             let position = match self.at {
@@ -100,7 +100,7 @@ impl Change {
                 At::Middle => total / 2,
                 At::End => total,
             };
-            overlay.grow(volume, list, days, position, count);
+            overlay.grow(volume, place, days, position, count);
         } else {
             let count = count.min(total);
             let start = match self.at {
@@ -108,7 +108,7 @@ impl Change {
                 At::Middle => (total - count) / 2,
                 At::End => total - count,
             };
-            overlay.shrink(volume, list, days, &(start..start + count));
+            overlay.shrink(volume, place, days, &(start..start + count));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{BadFaults, Change, Faults};
+use super::{Change, Faults};
 use crate::listing::Selection;
 use crate::overlay::Overlay;
 use crate::volume::Volume;
@@ -38,8 +38,8 @@ pub(crate) struct Outaged {
 }
 
 impl Live {
-    pub(crate) fn new(faults: Faults, before: Option<&Self>) -> Result<Self, BadFaults> {
-        faults.check()?;
+    /// Of switches that were checked.
+    pub(crate) fn new(faults: Faults, before: Option<&Self>) -> Self {
         let now = Instant::now();
         // What is set again as it was goes on as it was.
         let outage = before.filter(|before| before.faults.outage == faults.outage);
@@ -51,12 +51,12 @@ impl Live {
                 None => Arc::new(Pending { change: change.clone(), seen: AtomicU64::new(0) }),
             }
         });
-        Ok(Self {
+        Self {
             outage_since: outage.map_or(now, |before| before.outage_since),
             limit_since: limit.map_or(now, |before| before.limit_since),
             drift: drift.collect(),
             faults,
-        })
+        }
     }
 
     pub(crate) fn outage(&self) -> Option<Outaged> {

@@ -16,7 +16,7 @@ pub(super) fn write(records: &Records, writer: &mut Writer, slot: &Slot) {
     let updated = slot.day;
     let organ = records.organ(key);
     let start = writer.len();
-    writer.object(|writer| {
+    writer.record(|writer| {
         writer.pieces("numeroControlePNCPAta", |out| records.ata_control(out, key));
         writer.pieces("numeroAtaRegistroPreco", |out| digits(out, 1 + dice.below(400), 5));
         writer.int("anoAta", key.year.unsigned_abs().into());

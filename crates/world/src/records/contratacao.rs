@@ -78,7 +78,7 @@ fn object(records: &Records, writer: &mut Writer, slot: &Slot, single: bool) {
     let (ground, ground_text) = dice.pick(&GROUNDS);
     let estimate = price(dice);
     let start = writer.len();
-    writer.object(|writer| {
+    writer.record(|writer| {
         writer.pieces("numeroControlePNCP", |out| records.control(out, key, b'1'));
         writer.flag("srp", dice.chance(0.3));
         records.entity(writer, key);

@@ -38,7 +38,7 @@ pub(super) fn write(records: &Records, writer: &mut Writer, slot: &Slot) {
     let (day, second) = (slot.day, hour(dice));
     let note = note(records.organ(key), day, dice);
     let kind = usize::from(facts.instrument - 1) % KINDS.len();
-    writer.object(|writer| {
+    writer.record(|writer| {
         writer.text("cnpj", &note.organ.cnpj);
         writer.int("ano", key.year.unsigned_abs().into());
         writer.int("sequencialContrato", key.sequence);
@@ -66,9 +66,9 @@ pub(super) fn write(records: &Records, writer: &mut Writer, slot: &Slot) {
         writer.nested("notaFiscalEletronica", |writer| object(writer, &note, day, second));
         writer.time("dataInclusao", day, second);
         writer.time("dataAtualizacao", day, second);
-        writer.field("recuperarContratoDTO", |writer| {
+        writer.nested("recuperarContratoDTO", |writer| {
             let (system, before) = (SYSTEMS[facts.system].1, day.plus(-40));
-            contrato::contract(records, writer, key, system, before, day, dice);
+            contrato::fields(records, writer, key, system, before, day, dice);
         });
     });
 }
@@ -113,7 +113,7 @@ fn slashed(day: Day) -> String {
 /// The string is data: its keys do not change places with the rest.
 fn response(note: &Note<'_>) -> Vec<u8> {
     let mut writer = Writer::new(Order::Written, 2048);
-    writer.object(|writer| {
+    writer.record(|writer| {
         writer.nested("notaFiscalDTO", |writer| {
             writer.int("id", note.id);
             writer.text("codigoOrgaoSuperiorDestinatario", &note.organ.unit_code);

@@ -113,7 +113,7 @@ impl Records {
             }
             rest = later;
             if !rest.is_empty() {
-                writer.plain(",");
+                writer.between(",");
             }
         }
     }

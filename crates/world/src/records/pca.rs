@@ -30,7 +30,7 @@ pub(super) fn write(records: &Records, writer: &mut Writer, slots: &[Slot]) {
         Endpoint::PcaAtualizacao => first.day,
         _ => first.day.plus((first.number / ITEMS % 120) as i32),
     };
-    writer.object(|writer| {
+    writer.record(|writer| {
         writer.list("itens", slots.len(), |writer, index| {
             let slot = &slots[index];
             let facts = records.facts(slot);

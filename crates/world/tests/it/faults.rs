@@ -182,9 +182,9 @@ fn shares_are_kept_and_the_sequence_is_that_of_the_seed() {
             .collect()
     };
     let first = run(world_with(all));
-    let share = |status| first.iter().filter(|(seen, ..)| *seen == status).count();
+    let count = |status| first.iter().filter(|(seen, ..)| *seen == status).count();
     for status in [429, 500, 0] {
-        assert!((60..140).contains(&share(status)), "{status}: {}", share(status));
+        assert!((60..140).contains(&count(status)), "{status}: {}", count(status));
     }
     // The times in the errors follow the clock; nothing else may differ.
     let shape = |run: &[(u16, Ending, String)]| -> Vec<(u16, Ending, usize)> {

@@ -35,10 +35,10 @@ fn the_count_of_a_month_is_the_sum_of_its_days() {
 fn fan_out_values_add_up_to_the_whole() {
     let world = world();
     let (first, last) = (date("20260301"), date("20260331"));
-    let list = Endpoint::ContratacoesPublicacao;
+    let endpoint = Endpoint::ContratacoesPublicacao;
     let each: Vec<u64> =
-        (1..=14).map(|code| world.truth(list, Some(code), first, last).total()).collect();
-    assert_eq!(each.iter().sum::<u64>(), world.truth(list, None, first, last).total());
+        (1..=14).map(|code| world.truth(endpoint, Some(code), first, last).total()).collect();
+    assert_eq!(each.iter().sum::<u64>(), world.truth(endpoint, None, first, last).total());
     assert!(each.contains(&0), "some modalidades are empty at this scale: {each:?}");
     assert!(each[7] > each[5] && each[5] > each[3], "{each:?}");
 }
