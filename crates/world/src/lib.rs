@@ -1,0 +1,39 @@
+#![doc = include_str!("../README.md")]
+
+mod answer;
+mod api;
+mod args;
+mod canonical;
+mod config;
+mod day;
+mod dice;
+mod endpoint;
+mod faults;
+mod flight;
+mod headers;
+mod json;
+mod key;
+mod listing;
+mod organ;
+mod overlay;
+mod page;
+mod records;
+mod reply;
+mod server;
+mod stats;
+mod truth;
+mod volume;
+mod words;
+mod world;
+
+pub use answer::{Answer, Body, Ending, Request};
+pub use args::WorldArgs;
+pub use canonical::{Entry, canonical, page_entries};
+pub use config::{Fixed, WorldConfig};
+pub use endpoint::Endpoint;
+pub use faults::{
+    At, BadFaults, Change, Faults, Hang, Huge, InFlight, Latency, Outage, RetryAfter,
+};
+pub use stats::{PageCount, Stats};
+pub use truth::Truth;
+pub use world::World;

@@ -1,0 +1,18 @@
+//! lavra-world as its users see it: in process, and behind a real socket.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers as well")]
+
+mod anything;
+mod api;
+mod control;
+mod drift;
+mod faults;
+mod fixed;
+mod in_flight;
+mod outage;
+mod records;
+mod refusals;
+mod sockets;
+mod stats;
+mod support;
+mod truth;
