@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Doctor,
     /// See it work: everything on loopback, nothing to install.
     Demo(Demo),
+    /// An outside world on loopback, to try everything against: the PNCP API, made from a seed.
+    World(World),
     /// Completions for a shell.
     Completions { shell: clap_complete::Shell },
 }
@@ -159,6 +161,15 @@ pub(crate) struct ExtractRun {
     /// Print the plan and what it would cost, and ask for nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct World {
+    /// Where to listen.
+    #[arg(long, default_value = "127.0.0.1:8090")]
+    pub(crate) listen: String,
+    #[command(flatten)]
+    pub(crate) world: lavra_world::WorldArgs,
 }
 
 #[derive(Debug, Args)]

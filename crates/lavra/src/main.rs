@@ -51,6 +51,7 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Sql(args) => commands::sql::run(&settings, &args, printer).await,
         Command::Doctor => commands::doctor::run(&settings, printer).await,
         Command::Demo(args) => commands::demo::run(&args, printer).await,
+        Command::World(args) => commands::world::run(&args, printer).await,
         Command::Completions { shell } => {
             commands::completions(shell, printer);
             Ok(Exit::Done)

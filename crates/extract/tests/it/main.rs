@@ -6,3 +6,4 @@ mod contract;
 mod paper;
 mod runs;
 mod support;
+mod whole_world;

@@ -11,6 +11,7 @@ pub(crate) mod serve;
 pub(crate) mod sql;
 pub(crate) mod task;
 mod wait;
+pub(crate) mod world;
 
 use clap::CommandFactory;
 
