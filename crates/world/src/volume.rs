@@ -7,7 +7,7 @@
 use crate::config::Fixed;
 use crate::day::Day;
 use crate::dice::Dice;
-use crate::endpoint::{CLASSES, Endpoint, SYSTEMS};
+use crate::endpoint::{CLASSES, Endpoint, FanOut, SYSTEMS};
 
 /// (year, month, records a day); nothing before the first.
 type Curve = &'static [(i32, i32, f64)];
@@ -155,7 +155,11 @@ fn of_fixed(fixed: &Fixed, endpoint: Endpoint, fan: u16, day: Day) -> u64 {
     let first = Day::from(fixed.month.first_of_month());
     let days = u64::from(fixed.month.days_in_month().unsigned_abs());
     let index = u64::try_from(first.until(day)).unwrap_or(u64::MAX);
-    if (endpoint, fan) != (fixed.endpoint, fixed.fan_out) || index >= days {
+    let mine = match endpoint.fan_out() {
+        FanOut::None => 0,
+        FanOut::Modality { .. } | FanOut::Class | FanOut::System => fixed.fan_out,
+    };
+    if (endpoint, fan) != (fixed.endpoint, mine) || index >= days {
         return 0;
     }
     let total = fixed.pages.saturating_mul(fixed.page_size);

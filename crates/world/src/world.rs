@@ -14,7 +14,7 @@ use crate::api::{self, Compra, Query, Refusal, Route, Shape};
 use crate::config::WorldConfig;
 use crate::day::Day;
 use crate::dice::Dice;
-use crate::endpoint::{Dates, Endpoint};
+use crate::endpoint::{Dates, Empty, Endpoint};
 use crate::faults::{self, BadFaults, Fault, Faults, Live};
 use crate::flight::Ticket;
 use crate::json::{Order, Writer};
@@ -60,10 +60,10 @@ struct Arrival<'a> {
 
 impl World {
     pub fn new(config: WorldConfig) -> Self {
-        let WorldConfig { seed, scale, now, fixed } = config;
+        let WorldConfig { seed, scale, now, fixed } = config.bounded();
         let now = now.unwrap_or_else(Timestamp::now);
         let today = Day::from(now.to_zoned(api::brasilia()).date());
-        let stretch = fixed.map(|fixed| (fixed.page_bytes / fixed.page_size.max(1)) as usize);
+        let stretch = fixed.map(|fixed| (fixed.page_bytes / fixed.page_size) as usize);
         let live = Live::new(Faults::default(), None);
         let state = State {
             seed,
@@ -108,7 +108,8 @@ impl World {
                 _ => Reply::too_many(&mut dice),
             }
         } else {
-            let fault = faults::draw(&live.faults, &mut dice);
+            let fault =
+                faults::draw(&live.faults, &mut dice).filter(|fault| arrival.can_have(*fault));
             if fault == Some(Fault::Hang) {
                 delay = Duration::from_millis(live.faults.hang.at_most_ms);
             }
@@ -127,7 +128,7 @@ impl World {
         let (from, to) = (Day::from(from), Day::from(to));
         let (first, last) = match endpoint.dates() {
             Dates::Closed | Dates::HalfOpen => api::record_days(endpoint, from, to),
-            Dates::Until => (self.state.volume.today, to),
+            Dates::Until => api::open_days(self.state.volume.today, to),
             Dates::Year => (Day::first_of(from.year()), Day::first_of(from.year())),
         };
         let fans = fan_out.map_or_else(|| endpoint.fans(), |fan| vec![fan]);
@@ -181,6 +182,12 @@ impl Arrival<'_> {
     /// As the API names it in its errors.
     fn path(&self) -> &str {
         api::below_base(self.request.path)
+    }
+
+    /// Nothing where nothing is an answer of its own would be a lie that no client can find out.
+    fn can_have(&self, fault: Fault) -> bool {
+        let silent = |endpoint: &Endpoint| endpoint.empty() == Empty::ZeroLength;
+        fault != Fault::ZeroLength || !matches!(&self.route, Route::List(list) if silent(list))
     }
 
     /// As requests are counted.
