@@ -9,7 +9,7 @@ use crate::day::Day;
 use crate::dice::Dice;
 use crate::endpoint::{CLASSES, Endpoint, FanOut, SYSTEMS};
 
-/// (year, month, records a day); nothing before the first.
+/// (year, month, records a day).
 type Curve = &'static [(i32, i32, f64)];
 
 const CONTRATOS: Curve = &[
@@ -92,8 +92,11 @@ impl Volume {
     }
 
     fn expected(&self, endpoint: Endpoint, fan: u16, day: Day) -> f64 {
-        let (day, week) = (day, if day.is_weekend() { 0.15 } else { 1.34 });
-        let past = |curve| if day > self.today { 0.0 } else { at(curve, day) * week };
+        let week = if day.is_weekend() { 0.15 } else { 1.34 };
+        let past = |curve| {
+            let none = day > self.today || day.civil() < first(endpoint);
+            if none { 0.0 } else { at(curve, day) * week }
+        };
         match endpoint {
             Endpoint::Contratos => past(CONTRATOS),
             Endpoint::ContratosAtualizacao => past(CONTRATOS_UPDATED),
@@ -127,6 +130,21 @@ impl Volume {
             return 0.0;
         }
         usual * (0.2 + f64::from(fan % 7))
+    }
+}
+
+/// The first day that has records, as year, month and day.
+const fn first(endpoint: Endpoint) -> (i32, u32, u32) {
+    match endpoint {
+        Endpoint::Contratos | Endpoint::ContratosAtualizacao => (2021, 9, 6),
+        Endpoint::ContratacoesPublicacao
+        | Endpoint::ContratacoesAtualizacao
+        | Endpoint::ContratacoesProposta => (2021, 8, 10),
+        Endpoint::Atas | Endpoint::AtasAtualizacao | Endpoint::Pca | Endpoint::PcaUsuario => {
+            (2022, 1, 1)
+        }
+        Endpoint::InstrumentosCobranca => (2025, 1, 1),
+        Endpoint::PcaAtualizacao => (2025, 2, 25),
     }
 }
 
@@ -222,6 +240,9 @@ mod tests {
             assert_eq!(sum(&whole, endpoint, 0, "20200101", "20210731"), 0);
             assert_eq!(sum(&whole, endpoint, 0, "20261002", "20270101"), 0);
         }
+        assert_eq!(sum(&whole, Endpoint::Contratos, 0, "20210901", "20210905"), 0);
+        assert!(sum(&whole, Endpoint::Contratos, 0, "20210906", "20210910") > 0);
+        assert_eq!(sum(&whole, Endpoint::PcaAtualizacao, 0, "20250201", "20250224"), 0);
         for empty in [0, 2, 14, 15, 99] {
             let list = Endpoint::ContratacoesPublicacao;
             assert_eq!(sum(&whole, list, empty, "20240101", "20241231"), 0);
