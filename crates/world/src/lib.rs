@@ -20,6 +20,7 @@ mod page;
 mod records;
 mod reply;
 mod server;
+mod state;
 mod stats;
 mod truth;
 mod volume;

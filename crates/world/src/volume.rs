@@ -7,9 +7,9 @@
 use crate::config::Fixed;
 use crate::day::Day;
 use crate::dice::Dice;
-use crate::endpoint::{CLASSES, Endpoint, SYSTEMS};
+use crate::endpoint::{CLASSES, Endpoint, FanOut, SYSTEMS};
 
-/// (year, month, records a day); nothing before the first.
+/// (year, month, records a day).
 type Curve = &'static [(i32, i32, f64)];
 
 const CONTRATOS: Curve = &[
@@ -92,8 +92,11 @@ impl Volume {
     }
 
     fn expected(&self, endpoint: Endpoint, fan: u16, day: Day) -> f64 {
-        let (day, week) = (day, if day.is_weekend() { 0.15 } else { 1.34 });
-        let past = |curve| if day > self.today { 0.0 } else { at(curve, day) * week };
+        let week = if day.is_weekend() { 0.15 } else { 1.34 };
+        let past = |curve| {
+            let none = day > self.today || day.civil() < first(endpoint);
+            if none { 0.0 } else { at(curve, day) * week }
+        };
         match endpoint {
             Endpoint::Contratos => past(CONTRATOS),
             Endpoint::ContratosAtualizacao => past(CONTRATOS_UPDATED),
@@ -130,6 +133,21 @@ impl Volume {
     }
 }
 
+/// The first day that has records, as year, month and day.
+const fn first(endpoint: Endpoint) -> (i32, u32, u32) {
+    match endpoint {
+        Endpoint::Contratos | Endpoint::ContratosAtualizacao => (2021, 9, 6),
+        Endpoint::ContratacoesPublicacao
+        | Endpoint::ContratacoesAtualizacao
+        | Endpoint::ContratacoesProposta => (2021, 8, 10),
+        Endpoint::Atas | Endpoint::AtasAtualizacao | Endpoint::Pca | Endpoint::PcaUsuario => {
+            (2022, 1, 1)
+        }
+        Endpoint::InstrumentosCobranca => (2025, 1, 1),
+        Endpoint::PcaAtualizacao => (2025, 2, 25),
+    }
+}
+
 fn modality(fan: u16, day: Day) -> f64 {
     let share = MODALITY_SHARES.iter().find(|(code, ..)| *code == fan);
     share.map_or(0.0, |(_, share, since)| if day.year() < *since { 0.0 } else { share / 1e6 })
@@ -155,7 +173,11 @@ fn of_fixed(fixed: &Fixed, endpoint: Endpoint, fan: u16, day: Day) -> u64 {
     let first = Day::from(fixed.month.first_of_month());
     let days = u64::from(fixed.month.days_in_month().unsigned_abs());
     let index = u64::try_from(first.until(day)).unwrap_or(u64::MAX);
-    if (endpoint, fan) != (fixed.endpoint, fixed.fan_out) || index >= days {
+    let mine = match endpoint.fan_out() {
+        FanOut::None => 0,
+        FanOut::Modality { .. } | FanOut::Class | FanOut::System => fixed.fan_out,
+    };
+    if (endpoint, fan) != (fixed.endpoint, mine) || index >= days {
         return 0;
     }
     let total = fixed.pages.saturating_mul(fixed.page_size);
@@ -218,6 +240,9 @@ mod tests {
             assert_eq!(sum(&whole, endpoint, 0, "20200101", "20210731"), 0);
             assert_eq!(sum(&whole, endpoint, 0, "20261002", "20270101"), 0);
         }
+        assert_eq!(sum(&whole, Endpoint::Contratos, 0, "20210901", "20210905"), 0);
+        assert!(sum(&whole, Endpoint::Contratos, 0, "20210906", "20210910") > 0);
+        assert_eq!(sum(&whole, Endpoint::PcaAtualizacao, 0, "20250201", "20250224"), 0);
         for empty in [0, 2, 14, 15, 99] {
             let list = Endpoint::ContratacoesPublicacao;
             assert_eq!(sum(&whole, list, empty, "20240101", "20241231"), 0);

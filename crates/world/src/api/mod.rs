@@ -4,7 +4,7 @@ mod params;
 mod parse;
 mod refusal;
 
-pub(crate) use parse::{Asked, Compra, Query, parse, record_days};
+pub(crate) use parse::{Asked, Compra, Query, open_days, parse, record_days};
 pub(crate) use refusal::{Refusal, Shape, body as error_body, brasilia};
 
 use crate::endpoint::Endpoint;

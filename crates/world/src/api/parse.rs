@@ -200,8 +200,8 @@ fn days(
                     "Data Final inválida. Data Final deve ser maior ou igual a data atual";
                 return Err(Refusal::pncp(422, message));
             }
-            // Nobody's proposals stay open longer, and a year 9999 costs no more than this one.
-            Ok((today, last.min(today.plus(20 * 366)), window))
+            let (first, last) = open_days(today, last);
+            Ok((first, last, window))
         }
         Dates::Closed | Dates::HalfOpen => {
             let silent = |text: &str| text.contains('-') && Day::parse(text).is_none();
@@ -221,6 +221,12 @@ fn days(
             Ok((first, last, window))
         }
     }
+}
+
+/// The days on which open proposals close, up to `last`. Nobody's stay open for twenty years, and the
+/// year 9999 costs no more than that.
+pub(crate) fn open_days(today: Day, last: Day) -> (Day, Day) {
+    (today, last.min(today.plus(20 * 366)))
 }
 
 /// The days whose records a window of the request takes in.

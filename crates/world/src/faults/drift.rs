@@ -45,11 +45,17 @@ pub enum At {
 
 impl Change {
     pub(super) fn check(&self) -> Result<(), BadFaults> {
-        let fan_out = self.endpoint.fan_out() != FanOut::None;
+        let known = match (self.endpoint.fan_out(), self.fan_out) {
+            (FanOut::None, fan_out) => fan_out.is_none(),
+            // Codes that have no records yet may come to have some.
+            (FanOut::Modality { .. }, Some(code)) => (1..20).contains(&code),
+            (FanOut::Class | FanOut::System, Some(code)) => self.endpoint.fans().contains(&code),
+            (_, None) => false,
+        };
         let reason = if self.first().is_none() {
             "must name a month such as 2024-07"
-        } else if fan_out != self.fan_out.is_some() {
-            "must name a fan_out where the list has one, and only there"
+        } else if !known {
+            "must name a fan_out that the list can have, and none where it has none"
         } else if self.records.unsigned_abs() > MOST {
             "is of more than 1,000,000,000 records"
         } else {

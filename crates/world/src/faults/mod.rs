@@ -44,7 +44,7 @@ pub struct Faults {
     pub cut_length: f64,
     /// 200 and a page of HTML.
     pub html: f64,
-    /// 200 and nothing.
+    /// 200 and nothing, from lists that have another way to be empty.
     pub zero_length: f64,
     /// 200 and JSON that stops in the middle, though all that was announced arrived.
     pub wrong_json: f64,

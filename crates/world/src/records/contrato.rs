@@ -41,7 +41,7 @@ pub(super) fn fields(
     let signed = published.plus(-(dice.below(9) as i32));
     let second = hour(dice);
     let parcels = 1 + dice.below(12);
-    let total = price(dice) / parcels * parcels;
+    let total = price(dice);
     let (category, category_name) = dice.pick(&CATEGORIES);
     let start = writer.len();
     writer.text("codigoPaisFornecedor", "BRA");

@@ -31,8 +31,13 @@ use crate::world::World;
 struct NoAnswer;
 
 impl World {
-    /// Serves on the listener until told to stop; then all connections are dropped at once.
+    /// Serves on the listener, which must be on loopback, until told to stop; then all connections are
+    /// dropped at once.
     pub async fn serve(&self, listener: TcpListener, stop: CancellationToken) -> io::Result<()> {
+        if !listener.local_addr()?.ip().is_loopback() {
+            let reason = "a world is served on loopback only, such as 127.0.0.1";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {

@@ -1,9 +1,13 @@
 //! Whatever is asked, there is an answer.
 
-use lavra_world::{Endpoint, Request};
+use std::sync::LazyLock;
+
+use lavra_world::{Endpoint, Request, World};
 use proptest::prelude::*;
 
 use crate::support::{take, world};
+
+static WORLD: LazyLock<World> = LazyLock::new(world);
 
 fn value() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -49,7 +53,7 @@ proptest! {
     ) {
         let query: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let query = format!("{}&{tail}", query.join("&"));
-        let taken = take(world().answer(&Request { method: "GET", path: endpoint.path(), query: &query }));
+        let taken = take(WORLD.answer(&Request { method: "GET", path: endpoint.path(), query: &query }));
         prop_assert!([200, 204, 400, 404, 422].contains(&taken.status), "{query}: {taken:?}");
     }
 
@@ -57,10 +61,9 @@ proptest! {
     fn no_path_makes_it_panic(
         path in any::<String>(), cnpj in "[0-9]{0,14}", year in value(), number in value(),
     ) {
-        let world = world();
         let single = format!("/v1/orgaos/{cnpj}/compras/{year}/{number}");
         for path in [path, single] {
-            let taken = take(world.answer(&Request { method: "GET", path: &path, query: "" }));
+            let taken = take(WORLD.answer(&Request { method: "GET", path: &path, query: "" }));
             prop_assert!(taken.status >= 400, "{path}: {taken:?}");
         }
     }

@@ -108,8 +108,10 @@ fn a_list_with_modalidades_changes_in_one_of_them() {
     let count = |code| world.truth(list, Some(code), date("20240701"), date("20240731")).total();
     let (six, eight) = (count(6), count(8));
     let mut faults = world.faults();
-    faults.drift = vec![with(None)];
-    assert!(world.set_faults(faults.clone()).unwrap_err().to_string().contains("fan_out"));
+    for wrong in [None, Some(0), Some(25)] {
+        faults.drift = vec![with(wrong)];
+        assert!(world.set_faults(faults.clone()).unwrap_err().to_string().contains("fan_out"));
+    }
     faults.drift = vec![with(Some(6))];
     world.set_faults(faults).unwrap();
     assert_eq!((count(6), count(8)), (six + 3, eight));

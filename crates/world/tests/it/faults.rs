@@ -134,6 +134,13 @@ fn success_is_html_or_nothing_or_half() {
 }
 
 #[test]
+fn plans_are_not_hidden_by_a_fault_that_looks_like_none() {
+    let world = world_with(|faults| faults.zero_length = 1.0);
+    let plans = get(&world, "/v1/pca/atualizacao?dataInicio=20260601&dataFim=20260608&pagina=1");
+    assert!(plans.json()["totalRegistros"].as_u64().unwrap() > 0);
+}
+
+#[test]
 fn a_huge_body_is_as_long_as_told_and_still_json() {
     let world = world_with(|faults| {
         faults.huge.share = 1.0;

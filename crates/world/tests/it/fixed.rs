@@ -34,6 +34,17 @@ fn it_has_exactly_the_pages_of_about_the_length_that_was_asked_for() {
     }
 }
 
+#[test]
+fn lists_without_modalidades_can_be_fixed_too() {
+    let endpoint = Endpoint::Contratos;
+    let fixed =
+        Fixed { endpoint, pages: 3, page_size: 500, page_bytes: 900_000, ..Fixed::default() };
+    let world = World::new(WorldConfig { fixed: Some(fixed), ..config() });
+    let taken = get(&world, "/v1/contratos?dataInicial=20240701&dataFinal=20240731&pagina=3");
+    assert_eq!(taken.json()["totalRegistros"], 1500);
+    assert!((850_000..950_000).contains(&taken.text.len()), "{}", taken.text.len());
+}
+
 #[derive(Debug, Parser)]
 struct Command {
     #[command(flatten)]

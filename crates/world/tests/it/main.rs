@@ -4,6 +4,7 @@
 
 mod anything;
 mod api;
+mod clients;
 mod control;
 mod drift;
 mod faults;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
 
 use crate::support::{Served, contratos, get, world, world_with};
 
@@ -158,4 +159,11 @@ async fn what_is_not_http_is_survived() {
         let _some_error_or_none = stream.read_to_end(&mut Vec::new()).await;
     }
     assert_eq!(served.get(&contratos(1)).await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn only_loopback_is_served() {
+    let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let error = world().serve(listener, CancellationToken::new()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }

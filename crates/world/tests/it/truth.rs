@@ -130,3 +130,41 @@ fn the_bytes_of_a_page_fetched_again_differ_and_its_records_do_not() {
         );
     }
 }
+
+#[test]
+fn the_keys_of_one_page_stand_in_one_order() {
+    let world = world();
+    let order_of = |page: &str| -> Vec<Vec<String>> {
+        let page: Page<'_> = serde_json::from_str(page).unwrap();
+        page.data.iter().map(|record| order(record.get())).collect()
+    };
+    let target = "/v1/atas?dataInicial=20240701&dataFinal=20240731&pagina=1&tamanhoPagina=20";
+    let (first, again) = (order_of(&get(&world, target).text), order_of(&get(&world, target).text));
+    assert!(first.iter().all(|order| *order == first[0]) && again.iter().all(|o| *o == again[0]));
+    assert_ne!(first[0], again[0]);
+}
+
+#[derive(serde::Deserialize)]
+struct Page<'a> {
+    #[serde(borrow)]
+    data: Vec<&'a serde_json::value::RawValue>,
+}
+
+/// The names of a record's fields as they stand.
+fn order(record: &str) -> Vec<String> {
+    let value: serde_json::Value = serde_json::from_str(record).unwrap();
+    let mut names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+    names.sort_by_key(|name| record.find(&format!("\"{name}\":")));
+    names
+}
+
+#[test]
+fn a_world_of_any_size_answers() {
+    for scale in [f64::NAN, -1.0, 0.0, 1e300, f64::INFINITY] {
+        let world = World::new(WorldConfig { scale, ..config() });
+        for (endpoint, _, query) in windows() {
+            let taken = get(&world, &format!("{endpoint}?{query}&pagina=1&tamanhoPagina=10"));
+            assert!(taken.status < 500, "{scale}: {taken:?}");
+        }
+    }
+}
