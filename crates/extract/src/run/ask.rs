@@ -75,6 +75,8 @@ impl Run {
                 Reading::Data(digest) => return Ok(self.page(&asked_for, answer, digest)),
                 Reading::Empty => return Ok(self.page(&asked_for, answer, Digest::default())),
                 Reading::PastEnd => return Ok(Asked::PastEnd),
+                // Page 1 was not refused: what is refused now is the server's mood.
+                Reading::Refused(failure) if page > 1 && failure.kind == Kind::Refused => failure,
                 Reading::Refused(failure) => {
                     self.keep_failure(&asked_for, answer, &failure).await;
                     return Ok(Asked::Refused(failure));
