@@ -1,6 +1,7 @@
 //! `cargo xtask torture NAME`: scenarios that kill real processes while work goes on, and then look
 //! whether anything was lost or done twice. Longer than a test may take, so not among the tests.
 
+mod extract;
 mod servers;
 mod tasks;
 
@@ -26,6 +27,11 @@ const SCENARIOS: &[Scenario] = &[
         name: "tasks",
         about: "servers and runners killed and frozen while tasks go through (--seconds 120, --seed N)",
         run: tasks::run,
+    },
+    Scenario {
+        name: "extract",
+        about: "extractions killed at random, on DuckDB and by three on PostgreSQL (--kills 200, --seed N)",
+        run: extract::run,
     },
 ];
 
