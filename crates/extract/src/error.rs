@@ -22,6 +22,9 @@ pub enum Error {
     #[error("a part of the run came to a sudden end: {0}")]
     Ended(#[from] tokio::task::JoinError),
 
+    #[error("{0}")]
+    Export(String),
+
     /// A request of the user that makes no sense.
     #[error("{0}")]
     Invalid(String),

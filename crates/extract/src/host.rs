@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::breaker::{self, Breaker, Change, Verdict};
 use crate::limiter::Limiter;
+use crate::reading::{Kind, Reading};
 
 /// The longest wait between requests to a host that refuses even one at a time.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -48,6 +49,27 @@ pub enum Ended {
     Failed {
         wait: Option<Duration>,
     },
+}
+
+impl Ended {
+    /// What an answer says of the host.
+    pub fn of(reading: &Reading) -> Self {
+        match reading {
+            // A refusal is an answer too, only not as one would like.
+            Reading::Data(_) | Reading::Empty | Reading::PastEnd | Reading::Refused(_) => {
+                Self::Well
+            }
+            Reading::Retry(failure) => match failure.kind {
+                Kind::Throttled => Self::Throttled { wait: failure.wait },
+                Kind::Refused => Self::Well,
+                Kind::Server
+                | Kind::Timeout
+                | Kind::Connection
+                | Kind::Garbled
+                | Kind::TooLarge => Self::Failed { wait: failure.wait },
+            },
+        }
+    }
 }
 
 /// What the host bears now, for people to see.

@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+pub mod audit;
 pub mod breaker;
 pub mod client;
 pub mod digest;
 mod duckdb;
 mod error;
 pub mod event;
+pub mod export;
 pub mod host;
 pub mod limiter;
 pub mod machine;
@@ -16,12 +18,14 @@ mod month;
 pub mod plan;
 mod postgres;
 pub mod reading;
+pub mod records;
 pub mod request;
 mod run;
 mod sink;
 pub mod source;
 pub mod store;
 pub mod task;
+pub mod views;
 
 pub use self::duckdb::DuckDb;
 pub use self::postgres::Postgres;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use lavra_tasks::model::{ProcessId, Token};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 /// A task of the control table: `contratos_publicacao_2023-01-01`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -140,6 +141,16 @@ pub struct Stored {
     pub records: i64,
     pub total_records: i64,
     pub generation: i32,
+}
+
+/// A page that is stored, with what it can be checked by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    pub stored: Stored,
+    pub bytes: i64,
+    pub response: Uuid,
+    pub body_hash: String,
+    pub content_hash: String,
 }
 
 #[cfg(test)]

@@ -18,6 +18,10 @@ pub struct Month {
 pub struct NotAMonth(String);
 
 impl Month {
+    /// Before and after all that can be extracted.
+    pub const FIRST: Self = Self { year: 1900, month: 1 };
+    pub const LAST: Self = Self { year: 9999, month: 12 };
+
     pub fn of(date: Date) -> Self {
         Self { year: date.year(), month: date.month() }
     }

@@ -88,6 +88,14 @@ fn dates(endpoint: &Endpoint, from: Month, to: Month, today: Date) -> Vec<Date> 
     }
 }
 
+/// The names that the control table has for these; none stay none.
+pub fn names(source: &Source, endpoints: &[String]) -> Result<Vec<String>> {
+    if endpoints.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(choose(source, endpoints)?.into_iter().map(|(_, name)| name).collect())
+}
+
 fn choose<'a>(source: &'a Source, names: &[String]) -> Result<Vec<(&'a Endpoint, String)>> {
     let all = |endpoint: &'a Endpoint| endpoint.all_series().map(move |s| (endpoint, s.name()));
     if names.is_empty() {

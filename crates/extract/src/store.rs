@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::machine::Next;
-use crate::model::{Extraction, ExtractionId, Stored, Totals, Window};
+use crate::model::{Extraction, ExtractionId, Page, Stored, Totals, Window};
 
 /// A task that the plan needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -170,4 +170,15 @@ pub trait Store: Send + Sync + Debug {
     async fn windows(&self, id: &ExtractionId) -> Result<Vec<Window>>;
     /// By page.
     async fn stored(&self, id: &ExtractionId) -> Result<Vec<Stored>>;
+    /// By page, with their hashes and where their bodies are.
+    async fn pages(&self, id: &ExtractionId) -> Result<Vec<Page>>;
+    /// The bodies of these responses of a task, as far as they are there; an id that was stored
+    /// twice comes twice.
+    async fn bodies(
+        &self,
+        id: &ExtractionId,
+        responses: Vec<Uuid>,
+    ) -> Result<Vec<(Uuid, Option<String>)>>;
+    /// Forgets what these pages contain, so that whatever comes next is stored anew.
+    async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()>;
 }

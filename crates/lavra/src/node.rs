@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use axum::Router;
 use lavra_db::{Database, migrate};
-use lavra_extract::task::Extract;
+use lavra_extract::task::{Exports, Extract, ExtractAudit, ExtractExport};
 use lavra_tasks::builtin::{Cleanup, Http};
 use lavra_tasks::{
     Artefacts, Broker, BrokerConfig, Handler, MIGRATIONS, Policy, Registry, Runner, Tasks, keeper,
@@ -44,6 +44,7 @@ pub(crate) struct Node {
     pub(crate) database: Database,
     pub(crate) tasks: Tasks,
     pub(crate) extract: Extract,
+    pub(crate) audit: ExtractAudit,
     registry: Registry,
     parts: Parts,
     runner: lavra_tasks::RunnerConfig,
@@ -69,11 +70,9 @@ impl Node {
         let service =
             lavra_tasks::Settings { broker, backoff: settings.backoff, policies: policies.clone() };
         let tasks = Tasks::open(&database, service).await?;
-        let extract = Extract::new(
-            database.clone(),
-            lavra_extract::Settings { stale: settings.stale, ..Default::default() },
-            parts.private_allowed,
-        );
+        let extraction = lavra_extract::Settings { stale: settings.stale, ..Default::default() };
+        let extract = Extract::new(database.clone(), extraction, parts.private_allowed);
+        let audit = ExtractAudit::new(database.clone(), extraction, parts.private_allowed);
         let registry = if parts.run && !parts.only_extract {
             handlers(settings, parts, &policies, &tasks)?
         } else {
@@ -81,6 +80,15 @@ impl Node {
         };
         let policy = policies.get(Extract::KIND).copied().unwrap_or_default();
         let registry = if parts.run { registry.with(extract.clone(), policy) } else { registry };
+        let registry = if parts.run && !parts.only_extract {
+            let policy = |kind: &str| policies.get(kind).copied().unwrap_or_default();
+            let exports = Exports::Below(settings.artefacts.clone());
+            registry
+                .with(audit.clone(), policy(ExtractAudit::KIND))
+                .with(ExtractExport::new(database.clone(), exports), policy(ExtractExport::KIND))
+        } else {
+            registry
+        };
         if parts.run && !parts.only_extract {
             tasks.schedule_once("cleanup", "cleanup", &settings.cleanup_cron).await?;
         }
@@ -88,6 +96,7 @@ impl Node {
             database,
             tasks,
             extract,
+            audit,
             registry,
             parts,
             runner: settings.runner.clone(),

@@ -127,8 +127,8 @@ pub(crate) async fn list(
     }
     let scope = Scope {
         endpoints: filter.endpoint.into_iter().collect(),
-        from: filter.from.map_or(jiff::civil::date(1900, 1, 1), Month::first),
-        to: filter.to.map_or(jiff::civil::date(9999, 12, 31), Month::last),
+        from: filter.from.unwrap_or(Month::FIRST).first(),
+        to: filter.to.unwrap_or(Month::LAST).last(),
     };
     let found = lavra_extract::store_of(&app.database, &source).progress(&scope).await?;
     Ok(Json(Extractions { items: found.into_iter().map(Extraction::from).collect() }))

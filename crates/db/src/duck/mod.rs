@@ -140,7 +140,7 @@ impl Duck {
     }
 
     /// Schema changes: outside the group commits, with the log folded away before and after.
-    pub(crate) async fn reshape<F>(&self, job: F) -> Result<()>
+    pub async fn reshape<F>(&self, job: F) -> Result<()>
     where
         F: FnOnce(&Connection) -> duckdb::Result<()> + Send + 'static,
     {

@@ -10,9 +10,10 @@ use lavra_db::duckdb::{self, Connection, Params, Row};
 use lavra_db::{Clock, Duck, micros};
 use serde::Serialize;
 use std::time::Duration;
+use uuid::Uuid;
 
 use crate::error::Result;
-use crate::model::{Extraction, ExtractionId, Stored, Window};
+use crate::model::{Extraction, ExtractionId, Page, Stored, Window};
 use crate::store::{Planned, Progress, Scope, Store, Want, Write, Written};
 
 /// A source's tables in a DuckDB file.
@@ -107,6 +108,22 @@ impl Store for DuckDb {
 
     async fn stored(&self, id: &ExtractionId) -> Result<Vec<Stored>> {
         self.stored_of(id).await
+    }
+
+    async fn pages(&self, id: &ExtractionId) -> Result<Vec<Page>> {
+        self.pages_of(id).await
+    }
+
+    async fn bodies(
+        &self,
+        id: &ExtractionId,
+        responses: Vec<Uuid>,
+    ) -> Result<Vec<(Uuid, Option<String>)>> {
+        self.bodies_of(id, responses).await
+    }
+
+    async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {
+        self.forget(id, pages).await
     }
 }
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 use lavra_db::duckdb::{self, Row};
 use lavra_db::timestamp;
 use lavra_tasks::model::ProcessId;
+use uuid::Uuid;
 
 use super::{DuckDb, date, wrong};
 use crate::error::Result;
-use crate::model::{Extraction, ExtractionId, Status, Stored, Totals, Window};
+use crate::model::{Extraction, ExtractionId, Page, Status, Stored, Totals, Window};
 use crate::store::{Progress, Scope, Want};
 
 const TASK: &str = "t.task_id, t.endpoint_name, t.data_date::VARCHAR, t.status, t.total_pages,
@@ -138,5 +139,33 @@ impl DuckDb {
             Ok(Stored { page, records, total_records, generation: row.get(3)? })
         };
         self.select("read the pages of a task", sql, (id.0.clone(),), read).await
+    }
+
+    pub(super) async fn pages_of(&self, id: &ExtractionId) -> Result<Vec<Page>> {
+        let sql = "SELECT page, records, total_records, generation, bytes, response_id, body_hash,
+                          content_hash
+                   FROM psa.{source}_pages WHERE task_id = $1 ORDER BY page";
+        let read = |row: &Row<'_>| {
+            let (page, records, total_records) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(Page {
+                stored: Stored { page, records, total_records, generation: row.get(3)? },
+                bytes: row.get(4)?,
+                response: row.get(5)?,
+                body_hash: row.get(6)?,
+                content_hash: row.get(7)?,
+            })
+        };
+        self.select("read the pages of a task", sql, (id.0.clone(),), read).await
+    }
+
+    pub(super) async fn bodies_of(
+        &self,
+        id: &ExtractionId,
+        responses: Vec<Uuid>,
+    ) -> Result<Vec<(Uuid, Option<String>)>> {
+        let sql = "SELECT id, response_content FROM psa.{source}_raw_responses
+                   WHERE task_id = $1 AND id IN (SELECT unnest($2::JSON::UUID[]))";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        self.select("read bodies", sql, (id.0.clone(), super::set(&responses)?), read).await
     }
 }

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::{DuckDb, all, wrong};
 use crate::error::Result;
+use crate::model::ExtractionId;
 use crate::store::{Arrival, Change, Done, Held, Outcome, Write, Written};
 
 const PAGE: &str = r#"'[{"task_id":"VARCHAR","page":"INTEGER","records":"INTEGER",
@@ -72,6 +73,18 @@ impl DuckDb {
             writes,
         };
         Ok(self.duck.write("store what was extracted", move |tx| job.run(tx)).await?)
+    }
+}
+
+impl DuckDb {
+    pub(super) async fn forget(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {
+        let sql = self.sql(
+            "UPDATE psa.{source}_pages SET content_hash = ''
+             WHERE task_id = $1 AND page IN (SELECT unnest($2::JSON::INTEGER[]))",
+        );
+        let (id, pages) = (id.0.clone(), super::set(&pages)?);
+        let job = move |tx: &Connection| tx.execute(&sql, (&id, &pages)).map(|_| ());
+        Ok(self.duck.write("distrust pages", job).await?)
     }
 }
 

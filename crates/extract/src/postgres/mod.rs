@@ -11,9 +11,10 @@ use jiff::civil::Date;
 use lavra_db::tokio_postgres::types::Type;
 use lavra_db::tokio_postgres::{self, Row};
 use lavra_db::{Clock, Param, Pg};
+use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::model::{Extraction, ExtractionId, Stored, Window};
+use crate::model::{Extraction, ExtractionId, Page, Stored, Window};
 use crate::store::{Planned, Progress, Scope, Store, Want, Write, Written};
 
 /// A source's tables on a PostgreSQL server.
@@ -97,5 +98,21 @@ impl Store for Postgres {
 
     async fn stored(&self, id: &ExtractionId) -> Result<Vec<Stored>> {
         self.stored_of(id).await
+    }
+
+    async fn pages(&self, id: &ExtractionId) -> Result<Vec<Page>> {
+        self.pages_of(id).await
+    }
+
+    async fn bodies(
+        &self,
+        id: &ExtractionId,
+        responses: Vec<Uuid>,
+    ) -> Result<Vec<(Uuid, Option<String>)>> {
+        self.bodies_of(id, responses).await
+    }
+
+    async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {
+        self.forget(id, pages).await
     }
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::Postgres;
 use crate::error::{Error, Result};
-use crate::model::{Extraction, ExtractionId, Status, Stored, Totals, Window};
+use crate::model::{Extraction, ExtractionId, Page, Status, Stored, Totals, Window};
 use crate::store::{Progress, Scope, Want};
 
 const TASK: &str = "t.task_id, t.endpoint_name, t.data_date, t.status, t.total_pages,
@@ -152,6 +152,40 @@ impl Postgres {
             })
         };
         self.query("read the pages of a task", sql, &[(&id.0 as _, Type::TEXT)], read).await
+    }
+
+    pub(super) async fn pages_of(&self, id: &ExtractionId) -> Result<Vec<Page>> {
+        let sql = "SELECT page, records, total_records, generation, bytes, response_id, body_hash,
+                          content_hash
+                   FROM psa.{source}_pages WHERE task_id = $1 ORDER BY page";
+        let read = |row: &Row| {
+            let whole = |place: usize| row.try_get::<_, i32>(place).map(i64::from);
+            Ok(Page {
+                stored: Stored {
+                    page: whole(0)?,
+                    records: whole(1)?,
+                    total_records: whole(2)?,
+                    generation: row.try_get(3)?,
+                },
+                bytes: whole(4)?,
+                response: row.try_get(5)?,
+                body_hash: row.try_get(6)?,
+                content_hash: row.try_get(7)?,
+            })
+        };
+        self.query("read the pages of a task", sql, &[(&id.0 as _, Type::TEXT)], read).await
+    }
+
+    pub(super) async fn bodies_of(
+        &self,
+        id: &ExtractionId,
+        responses: Vec<Uuid>,
+    ) -> Result<Vec<(Uuid, Option<String>)>> {
+        let sql = "SELECT id, response_content FROM psa.{source}_raw_responses
+                   WHERE task_id = $1 AND id = ANY ($2)";
+        let params = [(&id.0 as _, Type::TEXT), (&responses as _, Type::UUID_ARRAY)];
+        let read = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
+        self.query("read bodies", sql, &params, read).await
     }
 }
 

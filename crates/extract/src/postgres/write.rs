@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::Postgres;
 use crate::error::{Error, Result};
+use crate::model::ExtractionId;
 use crate::store::{Arrival, Change, Held, Outcome, Write, Written};
 
 const WRITE: &str = "
@@ -105,6 +106,14 @@ SELECT i.task, coalesce(changed.token, i.token)
 FROM input i JOIN held ON held.task_id = i.task LEFT JOIN changed ON changed.task_id = i.task";
 
 impl Postgres {
+    pub(super) async fn forget(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {
+        let sql = "UPDATE psa.{source}_pages SET content_hash = ''
+                   WHERE task_id = $1 AND page = ANY ($2)";
+        let params = [(&id.0 as _, Type::TEXT), (&pages as _, Type::INT8_ARRAY)];
+        self.query("distrust pages", sql, &params, |_| Ok(())).await?;
+        Ok(())
+    }
+
     pub(super) async fn apply(&self, writes: &[Write]) -> Result<Vec<Written>> {
         let changes = Changes::of(writes);
         let windows = Windows::of(writes);

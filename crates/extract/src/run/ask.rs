@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Run;
 use crate::breaker::Change;
-use crate::digest::Digest;
+use crate::digest::{Digest, hex};
 use crate::error::Result;
 use crate::event::Event;
 use crate::host::Ended;
@@ -67,7 +67,7 @@ impl Run {
             let elapsed = begun.elapsed();
             let reading = read(&answer, self.source(), endpoint, page, asked, self.now());
             asked += 1;
-            let change = permit.end(ended(&reading));
+            let change = permit.end(Ended::of(&reading));
             self.tell_of_outage(change, &endpoint.name, &reading);
             let asked_for =
                 Page { task, series: &series, window, request: &request, number: page, elapsed };
@@ -196,21 +196,6 @@ struct Page<'a> {
     elapsed: Duration,
 }
 
-/// What an answer says of the host.
-fn ended(reading: &Reading) -> Ended {
-    match reading {
-        // A refusal is an answer too, only not as one would like.
-        Reading::Data(_) | Reading::Empty | Reading::PastEnd | Reading::Refused(_) => Ended::Well,
-        Reading::Retry(failure) => match failure.kind {
-            Kind::Throttled => Ended::Throttled { wait: failure.wait },
-            Kind::Refused => Ended::Well,
-            Kind::Server | Kind::Timeout | Kind::Connection | Kind::Garbled | Kind::TooLarge => {
-                Ended::Failed { wait: failure.wait }
-            }
-        },
-    }
-}
-
 fn unknown(endpoint: &str) -> Failure {
     let error = format!("the source has no endpoint {endpoint} any more");
     Failure { kind: Kind::Refused, error, wait: None }
@@ -219,12 +204,4 @@ fn unknown(endpoint: &str) -> Failure {
 fn gone(away: Duration) -> Failure {
     let error = format!("the source has been away for {} minutes", away.as_secs() / 60);
     Failure { kind: Kind::Connection, error, wait: None }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _infallible = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -85,6 +85,14 @@ pub struct Extractor {
     pub host: Arc<Host>,
 }
 
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Extract,
+    Refresh,
+    Retry,
+}
+
 /// What the parts of a run share.
 struct Run {
     extractor: Extractor,
@@ -100,10 +108,23 @@ struct Run {
 impl Extractor {
     /// Runs until nothing is left that can be done now. `refresh` fetches also what is complete.
     pub async fn run(self, wanted: &Wanted, refresh: bool) -> Result<Summary> {
-        let begun = self.store.clock().now();
-        let Plan { tasks, scope } = plan(&self.source, wanted, begun)?;
+        let now = self.store.clock().now();
+        let Plan { tasks, scope } = plan(&self.source, wanted, now)?;
         let count = tasks.len();
         let new = self.store.plan(tasks).await?;
+        let purpose = if refresh { Purpose::Refresh } else { Purpose::Extract };
+        self.go(scope, purpose, Event::Planned { tasks: count, new }).await
+    }
+
+    /// Takes up what is in the table and not complete, also what has failed; plans nothing.
+    pub async fn retry(self, scope: Scope) -> Result<Summary> {
+        let tasks = self.store.tasks(&scope).await?;
+        let open = tasks.iter().filter(|task| task.status != Status::Complete).count();
+        self.go(scope, Purpose::Retry, Event::Planned { tasks: open, new: 0 }).await
+    }
+
+    async fn go(self, scope: Scope, purpose: Purpose, planned: Event) -> Result<Summary> {
+        let begun = self.store.clock().now();
         let (sink, writer) = Sink::start(Arc::clone(&self.store));
         let run = Arc::new(Run {
             extractor: self,
@@ -113,8 +134,8 @@ impl Extractor {
             left: Mutex::default(),
             begun,
         });
-        run.tell(Event::Planned { tasks: count, new });
-        run.reopen(refresh).await?;
+        run.tell(planned);
+        run.reopen(purpose).await?;
         let worked = run.work().await;
         run.give_back().await?;
         let mut summary = run.tally.summary();
@@ -164,15 +185,26 @@ impl Run {
     }
 
     /// Months that were not over when they were fetched are fetched again, and what failed long
-    /// enough ago is taken up.
-    async fn reopen(&self, refresh: bool) -> Result<()> {
+    /// enough ago is taken up; or all that failed or waits, where that is the purpose.
+    async fn reopen(&self, purpose: Purpose) -> Result<()> {
         let mut writes = Vec::new();
         for task in self.store().tasks(&self.scope).await? {
             let is_due = task.next_attempt_at.is_none_or(|at| at <= self.begun);
             let happening = match task.status {
-                Status::Complete if refresh || !task.is_final => Happening::Refreshed,
-                Status::Failed if is_due => Happening::TakenUp,
-                _ => continue,
+                Status::Complete => match purpose {
+                    Purpose::Refresh => Happening::Refreshed,
+                    Purpose::Extract if !task.is_final => Happening::Refreshed,
+                    Purpose::Extract | Purpose::Retry => continue,
+                },
+                Status::Failed if is_due || purpose == Purpose::Retry => Happening::TakenUp,
+                Status::Pending | Status::Partial if purpose == Purpose::Retry => {
+                    Happening::TakenUp
+                }
+                Status::Pending
+                | Status::Discovering
+                | Status::Fetching
+                | Status::Partial
+                | Status::Failed => continue,
             };
             let next = next(&task, happening, self.now())?;
             writes.push(write(&task, change(next, Held::Nobody)));

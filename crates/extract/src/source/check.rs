@@ -1,6 +1,6 @@
 //! From the file to a source that cannot be wrong, with all mistakes and their lines.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
@@ -12,11 +12,16 @@ use url::Url;
 
 use super::answer::Rule;
 use super::{
-    End, Endpoint, FanOut, Header, Limits, Period, Pointer, Request, Response, Source, file,
+    Column, End, Endpoint, FanOut, Header, Limits, Period, Pointer, Request, Response, Source, file,
 };
 
 const MOST_IN_FLIGHT: i64 = 256;
 const LONGEST_NAME: usize = 40;
+/// PostgreSQL cuts longer names off.
+const LONGEST_VIEW: usize = 63;
+/// What the tables of a source end with.
+const TABLES: [&str; 5] =
+    ["extraction_tasks", "extraction_windows", "pages", "raw_responses", "missing_pages"];
 
 /// A mistake in a source file, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,8 +87,14 @@ impl Check<'_> {
                 self.wrong(&endpoint.name.span(), text);
             }
         }
+        for endpoint in &file.endpoint {
+            self.view(&file.name, &endpoint.name);
+        }
+        let columns = file.columns.into_iter();
+        let columns = columns.map(|(name, list)| (name, self.columns(&list))).collect();
         let endpoints = file.endpoint.into_iter();
-        let endpoints = endpoints.map(|e| self.endpoint(e, &file.request, &limits)).collect();
+        let endpoints =
+            endpoints.map(|e| self.endpoint(e, &file.request, &limits, &columns)).collect();
         let date_format = file.request.date_format.as_ref();
         Source {
             title: if file.title.is_empty() { file.name.get_ref().clone() } else { file.title },
@@ -119,6 +130,7 @@ impl Check<'_> {
         file: file::Endpoint,
         request: &file::Request,
         limits: &Limits,
+        columns: &BTreeMap<String, Vec<Column>>,
     ) -> Endpoint {
         self.name("an endpoint", &file.name);
         let path = file.path.get_ref();
@@ -156,10 +168,67 @@ impl Check<'_> {
             fan_out: file.fan_out.map(|fan_out| self.fan_out(fan_out)),
             count: file.count.as_ref().map(|count| self.pointer(count)),
             key: file.key.iter().map(|key| self.pointer(key)).collect(),
+            columns: file.columns.map_or_else(Vec::new, |name| {
+                columns.get(name.get_ref()).cloned().unwrap_or_else(|| {
+                    let text = format!("there is no list {:?} under [columns]", name.get_ref());
+                    self.wrong(&name.span(), text);
+                    Vec::new()
+                })
+            }),
             rules: file.answer.into_iter().map(|answer| self.rule(answer)).collect(),
             path: file.path.into_inner(),
             name: file.name.into_inner(),
         }
+    }
+
+    /// The records of an endpoint are a view, `psa.{source}_{endpoint}`.
+    fn view(&mut self, source: &Spanned<String>, endpoint: &Spanned<String>) {
+        let (source, name) = (source.get_ref(), endpoint.get_ref());
+        if TABLES.contains(&name.as_str()) {
+            let text = format!("{name:?} cannot name an endpoint: psa.{source}_{name} is a table");
+            self.wrong(&endpoint.span(), text);
+        }
+        if source.len() + 1 + name.len() > LONGEST_VIEW {
+            let text = format!(
+                "psa.{source}_{name} is too long for a view's name: at most {LONGEST_VIEW} letters"
+            );
+            self.wrong(&endpoint.span(), text);
+        }
+    }
+
+    fn columns(&mut self, list: &[file::Column]) -> Vec<Column> {
+        let mut seen = BTreeSet::new();
+        for column in list {
+            let name = column.name.get_ref();
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if !name.starts_with(|c: char| c.is_ascii_alphabetic())
+                || name.len() > LONGEST_NAME
+                || !name.chars().all(is_plain)
+            {
+                let text = format!(
+                    "{name:?} cannot name a column: letters, digits and _, beginning with a \
+                     letter, at most {LONGEST_NAME}"
+                );
+                self.wrong(&column.name.span(), text);
+            }
+            let name = name.to_ascii_lowercase();
+            if crate::views::OWN_COLUMNS.contains(&name.as_str()) {
+                let text = format!("each view has a column {name} already");
+                self.wrong(&column.name.span(), text);
+            } else if !seen.insert(name) {
+                let text = format!("the column {} stands twice", column.name.get_ref());
+                self.wrong(&column.name.span(), text);
+            }
+        }
+        let all = list.iter().map(|column| Column {
+            name: column.name.get_ref().clone(),
+            at: match &column.at {
+                Some(at) => self.pointer(at),
+                None => Pointer(vec![column.name.get_ref().clone()]),
+            },
+            kind: column.kind,
+        });
+        all.collect()
     }
 
     fn period(&mut self, file: &file::Endpoint, request: &file::Request) -> Period {

@@ -23,7 +23,18 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) answer: Vec<Answer>,
     #[serde(default)]
+    pub(super) columns: BTreeMap<String, Vec<Column>>,
+    #[serde(default)]
     pub(super) endpoint: Vec<Endpoint>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Column {
+    pub(super) name: Spanned<String>,
+    pub(super) at: Option<Spanned<String>>,
+    #[serde(default, rename = "type")]
+    pub(super) kind: super::Kind,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -96,6 +107,7 @@ pub(super) struct Endpoint {
     pub(super) count: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) key: Vec<Spanned<String>>,
+    pub(super) columns: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) answer: Vec<Answer>,
 }

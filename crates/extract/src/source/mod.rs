@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use serde::Deserialize;
 use url::Url;
 
 use crate::month::Month;
@@ -95,7 +96,33 @@ pub struct Endpoint {
     pub count: Option<Pointer>,
     /// What names a record.
     pub key: Vec<Pointer>,
+    /// What of a record has a column of its own in the endpoint's view and exports.
+    pub columns: Vec<Column>,
     pub rules: Vec<Rule>,
+}
+
+/// A part of a record, as a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    pub at: Pointer,
+    pub kind: Kind,
+}
+
+/// What a column holds. A value that is something else is NULL there; the record has it still.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    #[default]
+    Text,
+    Integer,
+    /// With four decimals.
+    Decimal,
+    Double,
+    Boolean,
+    Date,
+    /// Without a time zone.
+    Timestamp,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

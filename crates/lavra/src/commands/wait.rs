@@ -61,6 +61,27 @@ pub(crate) async fn until_ended(
     Ok(Exit::Done)
 }
 
+/// The task when it has ended; `None` when someone did not want to wait.
+pub(crate) async fn until_one_ended(
+    client: &Client,
+    id: &str,
+    printer: &Printer,
+) -> anyhow::Result<Option<Value>> {
+    let mut watch = Watch::new(printer);
+    loop {
+        let task = client.get(&format!("/tasks/{id}")).await?;
+        watch.show(id, &task);
+        if matches!(text(&task, "status").as_str(), "COMPLETED" | "FAILED" | "CANCELLED") {
+            watch.close();
+            return Ok(Some(task));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = told_to_stop() => return Ok(None),
+        }
+    }
+}
+
 /// What a person sees meanwhile.
 struct Watch<'a> {
     printer: &'a Printer,

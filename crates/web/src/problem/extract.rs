@@ -10,7 +10,7 @@ impl From<Error> for Problem {
             Error::Database(error) => error.into(),
             Error::Source(_) | Error::Invalid(_) => Self::invalid(error.to_string()),
             Error::Illegal(_) => Self::new(Code::IllegalTransition, error.to_string()),
-            Error::Unreadable(_) | Error::Ended(_) => {
+            Error::Unreadable(_) | Error::Ended(_) | Error::Export(_) => {
                 tracing::error!(%error, "extraction failed");
                 Self::new(Code::DatabaseError, "the log has the reason")
             }

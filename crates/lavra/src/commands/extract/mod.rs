@@ -1,31 +1,24 @@
 //! `lavra extract …`
 
+mod audit;
 mod bars;
+mod export;
+mod job;
+mod run;
 mod status;
 
 use std::path::Path;
 
-use anyhow::Context;
-use axum::http::Method;
-use lavra_extract::event::Event;
+use lavra_extract::Month;
 use lavra_extract::plan::plan;
 use lavra_extract::source::{Endpoint, Source};
-use lavra_extract::task::{Extract as Handler, Order, Told};
-use lavra_tasks::model::{Status, Task};
-use lavra_tasks::{Handler as _, NewTask};
-use serde_json::{Value, json};
-use tokio::sync::broadcast::error::RecvError;
-use tokio_util::sync::CancellationToken;
+use lavra_extract::task::{Order, scope_of};
+use serde_json::json;
 
-use super::task::text;
-use super::{told_to_stop, wait};
-use crate::cli::{Extract, ExtractRun};
-use crate::client::Client;
+use crate::cli::{Extract, ExtractRetry, ExtractRun, ScopeArgs, SourceArgs};
 use crate::exit::{BadUsage, Exit};
-use crate::node::{Node, Parts, listen};
 use crate::printer::Printer;
 use crate::settings::Settings;
-use bars::Bars;
 
 pub(crate) async fn run(
     settings: &Settings,
@@ -45,8 +38,11 @@ pub(crate) async fn run(
                 show_plan(&source, &planned, printer);
                 return Ok(Exit::Done);
             }
-            extract(settings, order, printer).await
+            run::run(settings, order, printer).await
         }
+        Extract::Retry(args) => run::run(settings, retry(&args)?, printer).await,
+        Extract::Audit(args) => audit::run(settings, args, printer).await,
+        Extract::Export(args) => export::run(settings, args, printer).await,
     }
 }
 
@@ -86,10 +82,13 @@ fn check(file: &Path, printer: &Printer) -> anyhow::Result<Exit> {
     }
 }
 
-fn order(args: &ExtractRun) -> anyhow::Result<Order> {
-    let month = |flag: &str, text: &str| {
-        text.parse().map_err(|error| BadUsage(format!("--{flag}: {error}")))
-    };
+/// A source as it was named: its name, and the text of its file where it has one.
+struct Named {
+    name: String,
+    definition: Option<String>,
+}
+
+fn named(args: &SourceArgs) -> anyhow::Result<Named> {
     let definition = args.source.as_deref().map(read).transpose()?;
     let name = match (&args.name, &definition) {
         (Some(name), _) => name.clone(),
@@ -99,6 +98,21 @@ fn order(args: &ExtractRun) -> anyhow::Result<Order> {
         }
         (None, None) => return Err(BadUsage("which source? pncp is built in".into()).into()),
     };
+    Ok(Named { name, definition })
+}
+
+fn month(flag: &str, text: &str) -> anyhow::Result<Month> {
+    text.parse().map_err(|error| BadUsage(format!("--{flag}: {error}")).into())
+}
+
+/// The months of a scope, as far as they were named.
+fn months(args: &ScopeArgs) -> anyhow::Result<(Option<Month>, Option<Month>)> {
+    let read = |flag, text: &Option<String>| text.as_deref().map(|t| month(flag, t)).transpose();
+    Ok((read("from", &args.from)?, read("to", &args.to)?))
+}
+
+fn order(args: &ExtractRun) -> anyhow::Result<Order> {
+    let Named { name, definition } = named(&args.source)?;
     Ok(Order {
         source: name,
         definition,
@@ -106,8 +120,28 @@ fn order(args: &ExtractRun) -> anyhow::Result<Order> {
         to: month("to", &args.to)?,
         endpoints: args.endpoints.clone(),
         refresh: args.refresh,
+        retry: false,
         base_url: args.base_url.clone(),
     })
+}
+
+fn retry(args: &ExtractRetry) -> anyhow::Result<Order> {
+    let Named { name, definition } = named(&args.source)?;
+    let (from, to) = months(&args.scope)?;
+    let order = Order {
+        source: name,
+        definition,
+        from: from.unwrap_or(Month::FIRST),
+        to: to.unwrap_or(Month::LAST),
+        endpoints: args.scope.endpoints.clone(),
+        refresh: false,
+        retry: true,
+        base_url: args.base_url.clone(),
+    };
+    let usage = |error: lavra_extract::Error| BadUsage(error.to_string());
+    let source = order.source().map_err(usage)?;
+    scope_of(&source, from, to, &order.endpoints).map_err(usage)?;
+    Ok(order)
 }
 
 fn show_plan(source: &Source, plan: &lavra_extract::plan::Plan, printer: &Printer) {
@@ -133,112 +167,4 @@ fn show_plan(source: &Source, plan: &lavra_extract::plan::Plan, printer: &Printe
         plan.tasks.len(),
         source.limits.in_flight
     ));
-}
-
-async fn extract(settings: &Settings, order: Order, printer: &Printer) -> anyhow::Result<Exit> {
-    let parts = Parts { run: true, only_extract: true, private_allowed: true, ..Parts::default() };
-    let payload = serde_json::to_value(&order)?;
-    if settings.server.is_some() {
-        return there(&Client::open(settings).await?, payload, printer).await;
-    }
-    match Node::open(settings, parts).await {
-        Ok(node) => here(node, payload, &order, printer).await,
-        Err(error) => match error.downcast_ref() {
-            // A server has the file: it extracts.
-            Some(lavra_db::Error::Held { holder, .. }) if holder.url.is_some() => {
-                there(&Client::open(settings).await?, payload, printer).await
-            }
-            _ => Err(error),
-        },
-    }
-}
-
-/// Somewhere else: the task is made there, and watched.
-async fn there(client: &Client, payload: Value, printer: &Printer) -> anyhow::Result<Exit> {
-    let body = json!({ "type": Handler::KIND, "payload": payload });
-    let task = client.call(Method::POST, "/tasks", Some(body), None).await?;
-    wait::until_ended(client, &[text(&task, "id")], printer).await
-}
-
-/// In this process, which also serves the database meanwhile.
-async fn here(
-    node: Node,
-    payload: Value,
-    order: &Order,
-    printer: &Printer,
-) -> anyhow::Result<Exit> {
-    let (tasks, mut told) = (node.tasks.clone(), node.extract.watch());
-    let listener = listen("127.0.0.1:0").await?;
-    let stop = CancellationToken::new();
-    let running = tokio::spawn(node.run(Some(listener), stop.clone()));
-    let new = NewTask { kind: Handler::KIND.into(), payload, ..NewTask::default() };
-    let id = tasks.create(new).await?.id;
-    let mut bars = Bars::new(printer, &order.source);
-    let mut look = tokio::time::interval(std::time::Duration::from_millis(200));
-    let (mut is_told, mut ended) = (false, None);
-    let task = loop {
-        tokio::select! {
-            heard = told.recv() => match heard {
-                Ok(Told { task, event: Event::Ended { summary }, .. }) if task == id => {
-                    ended = Some(summary);
-                }
-                Ok(Told { task, event, condition }) if task == id => bars.show(&event, &condition),
-                Ok(_) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => break tasks.task(id).await?,
-            },
-            _ = look.tick() => {
-                let task = tasks.task(id).await?;
-                // A cancelled task has ended at once, and its run when it has drained.
-                let is_over = ended.is_some() || task.status != Status::Cancelled;
-                if task.status.is_terminal() && is_over {
-                    break task;
-                }
-            }
-            () = told_to_stop() => {
-                if is_told {
-                    printer.note("stopped at once; the same command goes on from what is stored");
-                    std::process::exit(i32::from(Exit::Interrupted.code()));
-                }
-                is_told = true;
-                printer.note("stopping: what is under way is finished and stored; again to stop at once");
-                tasks.cancel(id, None).await?;
-            }
-        }
-    };
-    stop.cancel();
-    running.await.context("the process's parts ended")??;
-    bars.close();
-    // Another process may have run it: then the task has the summary.
-    let summary = ended.map(|summary| json!(summary));
-    let summary = summary.or_else(|| task.metadata.get("summary").cloned()).unwrap_or_default();
-    Ok(end(&task, &summary, is_told, order, printer))
-}
-
-fn end(task: &Task, summary: &Value, is_told: bool, order: &Order, printer: &Printer) -> Exit {
-    if printer.is_json() {
-        printer.json(
-            &json!({ "task": task.id, "status": task.status, "error": task.error, "summary": summary }),
-        );
-    } else {
-        bars::summary(summary, printer);
-    }
-    let again =
-        format!("lavra extract run {} --from {} --to {}", order.source, order.from, order.to);
-    match task.status {
-        Status::Completed => {
-            printer.note(&format!(
-                "next: lavra sql \"SELECT * FROM psa.{}_extraction_tasks\"",
-                order.source
-            ));
-            Exit::Done
-        }
-        _ if is_told => {
-            printer.note(&format!("to go on: {again}"));
-            Exit::Interrupted
-        }
-        _ => {
-            let reason = task.error.clone().unwrap_or_default();
-            Exit::WorkRemains(format!("work remains: {reason}; to go on: {again}"))
-        }
-    }
 }

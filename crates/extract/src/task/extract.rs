@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
+use super::{failure, scope_of, source_of, until_stopped};
 use crate::client::Client;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::{Event, Summary};
 use crate::host::{Condition, Host};
 use crate::month::Month;
 use crate::plan::Wanted;
 use crate::source::Source;
-use crate::{Extractor, Settings, migrations, store_of};
+use crate::{Extractor, Settings, migrations, store_of, views};
 
 /// What an `extract` task is to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,8 +36,12 @@ pub struct Order {
     pub to: Month,
     #[serde(default)]
     pub endpoints: Vec<String>,
+    /// Fetches also what is complete.
     #[serde(default)]
     pub refresh: bool,
+    /// Plans nothing: takes up what is in the table and not complete, also what has failed.
+    #[serde(default)]
+    pub retry: bool,
     /// Another place where the same API is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
@@ -46,24 +50,7 @@ pub struct Order {
 impl Order {
     /// The source that is meant.
     pub fn source(&self) -> Result<Source> {
-        let mut source = match &self.definition {
-            Some(text) => Source::parse(text)?,
-            None => Source::built_in(&self.source).ok_or_else(|| {
-                let known = Source::built_in_names().join(", ");
-                Error::Invalid(format!("there is no source {:?}; built in: {known}", self.source))
-            })??,
-        };
-        if source.name != self.source {
-            let text = format!("the definition is of {:?}, not {:?}", source.name, self.source);
-            return Err(Error::Invalid(text));
-        }
-        if let Some(text) = &self.base_url {
-            source.base_url = Url::parse(text)
-                .ok()
-                .filter(|url| matches!(url.scheme(), "http" | "https"))
-                .ok_or_else(|| Error::Invalid(format!("base_url {text:?} is no http URL")))?;
-        }
-        Ok(source)
+        source_of(&self.source, self.definition.as_deref(), self.base_url.as_deref())
     }
 
     pub fn wanted(&self) -> Wanted {
@@ -100,7 +87,14 @@ impl Extract {
 
     async fn extract(&self, order: &Order, context: &Context) -> Result<Summary> {
         let source = order.source()?;
+        let scope = order
+            .retry
+            .then(|| scope_of(&source, Some(order.from), Some(order.to), &order.endpoints));
+        let scope = scope.transpose()?;
         migrate(&self.database, &migrations(&source.name)).await?;
+        if let Err(error) = views::ensure(&self.database, &source).await {
+            tracing::warn!(%error, source = source.name, "the views of the records are not as they should be");
+        }
         let host = Host::new(source.limits.in_flight, self.settings.breaker);
         let (events, heard) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
@@ -116,16 +110,13 @@ impl Extract {
             host: Arc::clone(&host),
         };
         let listening = tokio::spawn(listen(heard, context.clone(), host, self.told.clone()));
-        let wanted = order.wanted();
-        let running = extractor.run(&wanted, order.refresh);
-        tokio::pin!(running);
-        let summary = tokio::select! {
-            summary = &mut running => summary,
-            _ = context.stopped() => {
-                stop.cancel();
-                running.await
+        let running = async {
+            match scope {
+                Some(scope) => extractor.retry(scope).await,
+                None => extractor.run(&order.wanted(), order.refresh).await,
             }
         };
+        let summary = until_stopped(running, stop, context).await;
         let _ended = listening.await;
         summary
     }
@@ -139,10 +130,7 @@ impl Handler for Extract {
     async fn run(&self, order: Order, context: Context) -> Outcome {
         let summary = match self.extract(&order, &context).await {
             Ok(summary) => summary,
-            Err(Error::Database(error)) if error.is_transient() => {
-                return Err(Failure::retry(error.to_string()));
-            }
-            Err(error) => return Err(Failure::permanent(error.to_string())),
+            Err(error) => return Err(failure(error)),
         };
         context.metadata(json!({ "summary": summary }));
         if summary.is_interrupted && context.is_stopping() {

@@ -1,0 +1,104 @@
+//! Work that a command does itself where it may open the database, and lets the process do that has
+//! it otherwise.
+
+use std::future::Future;
+
+use anyhow::bail;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Client;
+use crate::commands::task::text;
+use crate::commands::{told_to_stop, wait};
+use crate::exit::Exit;
+use crate::node::{Node, Parts, listen};
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// What came of it, or how it ended without.
+pub(super) type Outcome = Result<Value, Exit>;
+
+/// What a job has while it runs.
+pub(super) struct Job {
+    pub(super) stop: CancellationToken,
+    bar: ProgressBar,
+}
+
+impl Job {
+    pub(super) fn tell(&self, done: usize, all: usize) {
+        self.bar.set_length(all as u64);
+        self.bar.set_position(done as u64);
+    }
+}
+
+/// Runs `here` with an open database, or a task of `kind` with `payload` in the process that has it.
+pub(super) async fn run<F>(
+    settings: &Settings,
+    kind: &str,
+    payload: Value,
+    printer: &Printer,
+    here: impl FnOnce(&Node, Job) -> F,
+) -> anyhow::Result<Outcome>
+where
+    F: Future<Output = anyhow::Result<Value>>,
+{
+    if settings.server.is_some() {
+        return there(&Client::open(settings).await?, kind, payload, printer).await;
+    }
+    let parts = Parts { private_allowed: true, ..Parts::default() };
+    let node = match Node::open(settings, parts).await {
+        Ok(node) => node,
+        Err(error) => match error.downcast_ref() {
+            Some(lavra_db::Error::Held { holder, .. }) if holder.url.is_some() => {
+                return there(&Client::open(settings).await?, kind, payload, printer).await;
+            }
+            _ => return Err(error),
+        },
+    };
+    let stop = CancellationToken::new();
+    let bar = if printer.is_watched() { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    let style = ProgressStyle::with_template("{bar:30.green} {pos}/{len} {elapsed}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let job = Job { stop: stop.clone(), bar: bar.clone() };
+    let working = here(&node, job);
+    // Whoever asks for the file meanwhile is answered.
+    let ended = CancellationToken::new();
+    let serving = tokio::spawn(node.run(Some(listen("127.0.0.1:0").await?), ended.clone()));
+    tokio::pin!(working);
+    let worked = tokio::select! {
+        worked = &mut working => worked,
+        () = told_to_stop() => {
+            stop.cancel();
+            working.await
+        }
+    };
+    bar.finish_and_clear();
+    ended.cancel();
+    serving.await??;
+    let value = worked?;
+    Ok(if stop.is_cancelled() { Err(Exit::Interrupted) } else { Ok(value) })
+}
+
+/// Somewhere else: the task is made there, and watched.
+async fn there(
+    client: &Client,
+    kind: &str,
+    payload: Value,
+    printer: &Printer,
+) -> anyhow::Result<Outcome> {
+    let body = json!({ "type": kind, "payload": payload });
+    let id = text(&client.post("/tasks", body).await?, "id");
+    let Some(task) = wait::until_one_ended(client, &id, printer).await? else {
+        client.post(&format!("/tasks/{id}:cancel"), Value::Null).await?;
+        return Ok(Err(Exit::Interrupted));
+    };
+    match text(&task, "status").as_str() {
+        "COMPLETED" => {
+            let result = client.get(&format!("/tasks/{id}/result")).await?;
+            Ok(Ok(result.get("payload").cloned().unwrap_or_default()))
+        }
+        "CANCELLED" => bail!("task {id} was cancelled"),
+        _ => bail!("task {id}: {}", text(&task, "error")),
+    }
+}

@@ -1,0 +1,132 @@
+//! A run of extraction, in this process or in the one that has the database.
+
+use anyhow::Context;
+use axum::http::Method;
+use lavra_extract::event::Event;
+use lavra_extract::task::{Extract as Handler, Order, Told};
+use lavra_tasks::model::{Status, Task};
+use lavra_tasks::{Handler as _, NewTask};
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use super::bars::{self, Bars};
+use crate::client::Client;
+use crate::commands::task::text;
+use crate::commands::{told_to_stop, wait};
+use crate::exit::Exit;
+use crate::node::{Node, Parts, listen};
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+pub(super) async fn run(
+    settings: &Settings,
+    order: Order,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let parts = Parts { run: true, only_extract: true, private_allowed: true, ..Parts::default() };
+    let payload = serde_json::to_value(&order)?;
+    if settings.server.is_some() {
+        return there(&Client::open(settings).await?, payload, printer).await;
+    }
+    match Node::open(settings, parts).await {
+        Ok(node) => here(node, payload, &order, printer).await,
+        Err(error) => match error.downcast_ref() {
+            // A server has the file: it extracts.
+            Some(lavra_db::Error::Held { holder, .. }) if holder.url.is_some() => {
+                there(&Client::open(settings).await?, payload, printer).await
+            }
+            _ => Err(error),
+        },
+    }
+}
+
+/// Somewhere else: the task is made there, and watched.
+async fn there(client: &Client, payload: Value, printer: &Printer) -> anyhow::Result<Exit> {
+    let body = json!({ "type": Handler::KIND, "payload": payload });
+    let task = client.call(Method::POST, "/tasks", Some(body), None).await?;
+    wait::until_ended(client, &[text(&task, "id")], printer).await
+}
+
+/// In this process, which also serves the database meanwhile.
+async fn here(
+    node: Node,
+    payload: Value,
+    order: &Order,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let (tasks, mut told) = (node.tasks.clone(), node.extract.watch());
+    let listener = listen("127.0.0.1:0").await?;
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(node.run(Some(listener), stop.clone()));
+    let new = NewTask { kind: Handler::KIND.into(), payload, ..NewTask::default() };
+    let id = tasks.create(new).await?.id;
+    let mut bars = Bars::new(printer, &order.source);
+    let mut look = tokio::time::interval(std::time::Duration::from_millis(200));
+    let (mut is_told, mut ended) = (false, None);
+    let task = loop {
+        tokio::select! {
+            heard = told.recv() => match heard {
+                Ok(Told { task, event: Event::Ended { summary }, .. }) if task == id => {
+                    ended = Some(summary);
+                }
+                Ok(Told { task, event, condition }) if task == id => bars.show(&event, &condition),
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => break tasks.task(id).await?,
+            },
+            _ = look.tick() => {
+                let task = tasks.task(id).await?;
+                // A cancelled task has ended at once, and its run when it has drained.
+                let is_over = ended.is_some() || task.status != Status::Cancelled;
+                if task.status.is_terminal() && is_over {
+                    break task;
+                }
+            }
+            () = told_to_stop() => {
+                if is_told {
+                    printer.note("stopped at once; the same command goes on from what is stored");
+                    std::process::exit(i32::from(Exit::Interrupted.code()));
+                }
+                is_told = true;
+                printer.note("stopping: what is under way is finished and stored; again to stop at once");
+                tasks.cancel(id, None).await?;
+            }
+        }
+    };
+    stop.cancel();
+    running.await.context("the process's parts ended")??;
+    bars.close();
+    // Another process may have run it: then the task has the summary.
+    let summary = ended.map(|summary| json!(summary));
+    let summary = summary.or_else(|| task.metadata.get("summary").cloned()).unwrap_or_default();
+    Ok(end(&task, &summary, is_told, order, printer))
+}
+
+fn end(task: &Task, summary: &Value, is_told: bool, order: &Order, printer: &Printer) -> Exit {
+    if printer.is_json() {
+        printer.json(
+            &json!({ "task": task.id, "status": task.status, "error": task.error, "summary": summary }),
+        );
+    } else {
+        bars::summary(summary, printer);
+    }
+    let again =
+        format!("lavra extract run {} --from {} --to {}", order.source, order.from, order.to);
+    match task.status {
+        Status::Completed => {
+            printer.note(&format!(
+                "next: lavra sql \"SELECT * FROM psa.{}_extraction_tasks\"",
+                order.source
+            ));
+            Exit::Done
+        }
+        _ if is_told => {
+            printer.note(&format!("to go on: {again}"));
+            Exit::Interrupted
+        }
+        _ => {
+            let reason = task.error.clone().unwrap_or_default();
+            Exit::WorkRemains(format!("work remains: {reason}; to go on: {again}"))
+        }
+    }
+}
