@@ -62,8 +62,9 @@ impl DuckDb {
             ),
             change_page: self.sql(
                 "UPDATE psa.{source}_pages SET records = $3, total_records = $4,
-                     total_pages = $5, generation = $6, bytes = $7, body_hash = $8,
-                     content_hash = $9, fetched_at = make_timestamp($10),
+                     total_pages = $5, generation = $6, content_hash = $7,
+                     fetched_at = make_timestamp($8), bytes = coalesce($9, bytes),
+                     body_hash = coalesce($10, body_hash),
                      response_id = coalesce($11, response_id)
                  WHERE task_id = $1 AND page = $2",
             ),
@@ -243,10 +244,10 @@ impl Job {
             done.total_records,
             arrival.total_pages,
             done.generation,
-            length(arrival),
-            done.body_hash,
             done.content_hash,
             micros(arrival.at),
+            has_changed.then(|| length(arrival)),
+            has_changed.then_some(&done.body_hash),
             has_changed.then_some(arrival.id),
         ])?;
         Ok(has_changed)

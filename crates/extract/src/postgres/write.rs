@@ -85,8 +85,11 @@ WITH input AS (
     ON CONFLICT (task_id, page) DO UPDATE SET
         records = excluded.records, total_records = excluded.total_records,
         total_pages = excluded.total_pages, generation = excluded.generation,
-        bytes = excluded.bytes, body_hash = excluded.body_hash,
         content_hash = excluded.content_hash, fetched_at = excluded.fetched_at,
+        bytes = CASE WHEN p.content_hash = excluded.content_hash
+                     THEN p.bytes ELSE excluded.bytes END,
+        body_hash = CASE WHEN p.content_hash = excluded.content_hash
+                         THEN p.body_hash ELSE excluded.body_hash END,
         response_id = CASE WHEN p.content_hash = excluded.content_hash
                            THEN p.response_id ELSE excluded.response_id END
 ), body AS (

@@ -160,6 +160,7 @@ async fn the_same_content_again_is_not_stored_twice(world: World) {
     let mut again = world.arrival(1, "one", 10);
     if let Outcome::Done(done) = &mut again.outcome {
         (done.total_records, done.generation) = (26, 2);
+        done.body_hash = "of other bytes".into();
     }
     let fresh = world.arrival(2, "two", 10);
     let (id, token) = (task.task_id.clone(), task.token);
@@ -168,6 +169,8 @@ async fn the_same_content_again_is_not_stored_twice(world: World) {
     assert_eq!(world.ask("SELECT response_id FROM psa.pncp_pages WHERE page = 1").await, first);
     let stored = world.store.stored(&task.task_id).await.unwrap();
     assert_eq!((stored[0].total_records, stored[0].generation), (26, 2), "seen anew");
+    let page = &world.store.pages(&task.task_id).await.unwrap()[0];
+    assert_eq!(page.body_hash, "body of one", "of the body that is there");
 }
 
 async fn another_content_takes_the_place_of_the_first(world: World) {

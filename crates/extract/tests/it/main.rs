@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what is absent here fails the test, as it should")]
 
+mod after;
 mod contract;
 mod paper;
 mod runs;

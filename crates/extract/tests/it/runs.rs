@@ -31,7 +31,7 @@ on_each_engine!(
     a_total_of_a_billion_is_asked_for_again_and_then_refused,
 );
 
-fn quiet() -> Fault {
+pub(crate) fn quiet() -> Fault {
     Box::new(|_, _| None)
 }
 
@@ -51,19 +51,28 @@ fn wanted() -> Wanted {
     Wanted { from, to, endpoints: vec![NAME.into()] }
 }
 
-struct Ran {
-    summary: Summary,
+pub(crate) struct Ran {
+    pub(crate) summary: Summary,
     events: Vec<Event>,
 }
 
-async fn run(world: &World, paper: &Arc<Paper>, stop: CancellationToken) -> Ran {
+/// The source, with small pages.
+pub(crate) fn source() -> Source {
     let mut source = Source::built_in("pncp").unwrap().unwrap();
     source.limits.in_flight = 8;
     for endpoint in &mut source.endpoints {
         endpoint.page_size = endpoint.page_size.min(10);
     }
-    let settings = settings();
-    let (events, mut heard) = mpsc::unbounded_channel();
+    source
+}
+
+pub(crate) async fn extractor(
+    world: &World,
+    paper: &Arc<Paper>,
+    stop: CancellationToken,
+) -> (Extractor, mpsc::UnboundedReceiver<Event>) {
+    let (source, settings) = (source(), settings());
+    let (events, heard) = mpsc::unbounded_channel();
     let extractor = Extractor {
         store: Arc::clone(&world.store),
         host: Host::new(source.limits.in_flight, settings.breaker),
@@ -75,6 +84,11 @@ async fn run(world: &World, paper: &Arc<Paper>, stop: CancellationToken) -> Ran 
         events,
         stop,
     };
+    (extractor, heard)
+}
+
+async fn run(world: &World, paper: &Arc<Paper>, stop: CancellationToken) -> Ran {
+    let (extractor, mut heard) = extractor(world, paper, stop).await;
     let summary = extractor.run(&wanted(), false).await.unwrap();
     let mut events = Vec::new();
     while let Ok(event) = heard.try_recv() {
@@ -83,7 +97,7 @@ async fn run(world: &World, paper: &Arc<Paper>, stop: CancellationToken) -> Ran 
     Ran { summary, events }
 }
 
-async fn whole(world: &World, paper: &Arc<Paper>) -> Ran {
+pub(crate) async fn whole(world: &World, paper: &Arc<Paper>) -> Ran {
     run(world, paper, CancellationToken::new()).await
 }
 

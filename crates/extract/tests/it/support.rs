@@ -82,6 +82,17 @@ impl World {
         }
     }
 
+    /// Changes what is stored, behind everyone's back.
+    pub(crate) async fn meddle(&self, sql: &'static str) {
+        match &self.database {
+            Database::Duck(duck) => {
+                let job = move |tx: &lavra_db::duckdb::Connection| tx.execute_batch(sql);
+                duck.write("meddle", job).await.unwrap();
+            }
+            Database::Postgres(pg) => pg.client().await.unwrap().batch_execute(sql).await.unwrap(),
+        }
+    }
+
     /// The bodies of a task's pages, as far as they count.
     pub(crate) async fn bodies(&self, task: &ExtractionId) -> Vec<String> {
         let sql = "SELECT r.response_content FROM psa.pncp_pages p

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::{Date, date};
+use lavra_extract::audit::{Against, Audit};
 use lavra_extract::client::Client;
 use lavra_extract::event::Summary;
 use lavra_extract::host::Host;
 use lavra_extract::model::Status;
 use lavra_extract::plan::Wanted;
 use lavra_extract::source::Source;
+use lavra_extract::store::Scope;
 use lavra_extract::{Extractor, Settings};
 use lavra_testkit::on_each_engine;
 use lavra_world::{
@@ -117,6 +119,34 @@ async fn assert_true(world: &World, outside: &Outside) {
     assert!(compared > 3000, "only {compared} records were compared");
 }
 
+/// The audit finds every page and every record once, and the source announces the same still.
+async fn assert_audited(world: &World, outside: &Outside) {
+    let mut source = Source::built_in("pncp").unwrap().unwrap();
+    source.base_url = outside.base.parse().unwrap();
+    let audit = Audit {
+        store: Arc::clone(&world.store),
+        against: Some(Against {
+            client: Arc::new(Client::new(&source, true).unwrap()),
+            host: Host::new(source.limits.in_flight, Settings::default().breaker),
+        }),
+        source: Arc::new(source),
+        stop: CancellationToken::new(),
+        repair: false,
+    };
+    let scope = Scope { endpoints: Vec::new(), from: date(2025, 1, 1), to: date(2025, 12, 31) };
+    let report = audit.run(&scope, |_, _| {}).await.unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    let truth: usize = READ
+        .iter()
+        .flat_map(|(_, endpoint, fan_out)| {
+            [date(2025, 3, 1), date(2025, 4, 1)]
+                .map(|first| truth(outside, *endpoint, *fan_out, first).count())
+        })
+        .sum();
+    assert_eq!((report.tasks, report.complete, report.records), (10, 10, truth as u64));
+    assert_eq!((report.repeated, report.asked), (0, 10));
+}
+
 fn truth(
     outside: &Outside,
     endpoint: Endpoint,
@@ -163,6 +193,7 @@ async fn with_all_faults_on_every_record_is_there_once_and_then_nothing_is_asked
     assert_true(&world, &outside).await;
 
     outside.world.set_faults(Faults::default()).unwrap();
+    assert_audited(&world, &outside).await;
     let again = run(&world, &outside).await;
     assert_eq!((again.requests, again.complete), (0, 10), "{again:?}");
 }

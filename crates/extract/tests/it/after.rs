@@ -1,0 +1,271 @@
+//! What can be done with what was extracted: audit, repair, retry, views and exports.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use lavra_extract::audit::{Against, Audit, Problem, Report};
+use lavra_extract::export::{self, Export, Format};
+use lavra_extract::host::Host;
+use lavra_extract::model::Status;
+use lavra_extract::source::Source;
+use lavra_extract::views;
+use lavra_tasks::Artefacts;
+use lavra_testkit::on_each_engine;
+use tokio_util::sync::CancellationToken;
+
+use crate::paper::{Fault, Paper, reply};
+use crate::runs::{extractor, quiet, source, whole};
+use crate::support::{World, scope};
+
+on_each_engine!(
+    an_audit_of_what_is_well_finds_nothing,
+    each_damage_is_found_and_what_is_repaired_is_well_after_the_next_run,
+    what_is_not_complete_is_told,
+    against_the_source_what_has_moved_is_told,
+    a_retry_takes_up_what_failed_and_plans_nothing,
+    a_view_has_one_row_for_each_record,
+    a_view_is_made_anew_when_the_source_says_otherwise,
+    values_that_are_something_else_are_null_and_break_no_view,
+    exports_have_each_record_once_as_it_came,
+    what_is_not_complete_is_left_out_of_an_export,
+);
+
+async fn filled(world: &World) -> Arc<Paper> {
+    let paper = Arc::new(Paper::new(quiet()));
+    paper.set("20240101", 35);
+    paper.set("20240201", 7);
+    let ran = whole(world, &paper).await;
+    assert_eq!(ran.summary.complete, 2, "{:?}", ran.summary);
+    paper
+}
+
+fn audit(world: &World, against: Option<&Arc<Paper>>, repair: bool) -> Audit {
+    let source = source();
+    let host = Host::new(source.limits.in_flight, lavra_extract::breaker::Settings::default());
+    Audit {
+        store: Arc::clone(&world.store),
+        source: Arc::new(source),
+        stop: CancellationToken::new(),
+        against: against.map(|paper| Against { client: Arc::clone(paper) as _, host }),
+        repair,
+    }
+}
+
+async fn audited(world: &World, against: Option<&Arc<Paper>>, repair: bool) -> Report {
+    audit(world, against, repair).run(&scope(), |_, _| {}).await.unwrap()
+}
+
+async fn an_audit_of_what_is_well_finds_nothing(world: World) {
+    filled(&world).await;
+    let report = audited(&world, None, false).await;
+    assert!(report.is_clean(), "{report:?}");
+    assert_eq!((report.tasks, report.complete, report.pages, report.records), (2, 2, 5, 42));
+    assert_eq!((report.repeated, report.asked), (0, 0));
+    assert!(report.bytes > 0);
+}
+
+async fn each_damage_is_found_and_what_is_repaired_is_well_after_the_next_run(world: World) {
+    let paper = filled(&world).await;
+    world
+        .meddle(
+            "UPDATE psa.pncp_raw_responses SET response_content = '{\"data\":[]}'
+             WHERE page = 2;
+             DELETE FROM psa.pncp_raw_responses WHERE page = 3;
+             DELETE FROM psa.pncp_pages WHERE page = 4",
+        )
+        .await;
+    let report = audited(&world, None, false).await;
+    let mut found: Vec<_> = report.findings.iter().map(|f| (f.page.unwrap(), f.problem)).collect();
+    found.sort_unstable();
+    let expected =
+        [(2, Problem::BodyChanged), (3, Problem::BodyMissing), (4, Problem::PageMissing)];
+    assert_eq!(found, expected, "{report:?}");
+    assert!(report.is_damaged() && report.repaired == 0);
+
+    let repaired = audited(&world, None, true).await;
+    assert_eq!(repaired.repaired, 1, "{repaired:?}");
+    assert_eq!(world.task(1).await.status, Status::Pending);
+    assert_eq!(world.task(2).await.status, Status::Complete, "it was well");
+    whole(&world, &paper).await;
+    let report = audited(&world, None, false).await;
+    assert!(report.is_clean(), "{report:?}");
+    assert_eq!((report.pages, report.records), (5, 42));
+}
+
+async fn what_is_not_complete_is_told(world: World) {
+    world.plan(1).await;
+    let report = audited(&world, None, false).await;
+    assert_eq!(report.problems, BTreeMap::from([(Problem::NotComplete, 1)]));
+    assert_eq!(report.findings[0].detail, "PENDING");
+    assert!(!report.is_damaged());
+}
+
+async fn against_the_source_what_has_moved_is_told(world: World) {
+    let paper = filled(&world).await;
+    let report = audited(&world, Some(&paper), false).await;
+    assert!(report.is_clean(), "{report:?}");
+    assert_eq!(report.asked, 2);
+
+    paper.set("20240201", 9);
+    let report = audited(&world, Some(&paper), false).await;
+    assert_eq!(report.problems, BTreeMap::from([(Problem::Moved, 1)]));
+    let detail = &report.findings[0].detail;
+    assert_eq!(detail, "2024-02-01 to 2024-02-29: 7 were announced, 9 now");
+
+    let refusing: Fault = Box::new(|_, _| Some(Ok(reply(400, r#"{"message":"no"}"#))));
+    let report = audited(&world, Some(&Arc::new(Paper::new(refusing))), false).await;
+    assert_eq!(report.problems, BTreeMap::from([(Problem::NotAsked, 2)]), "{report:?}");
+}
+
+async fn a_retry_takes_up_what_failed_and_plans_nothing(world: World) {
+    let refusing: Fault = Box::new(|_, _| Some(Ok(reply(400, r#"{"message":"no"}"#))));
+    let ran = whole(&world, &Arc::new(Paper::new(refusing))).await;
+    assert_eq!(ran.summary.failed, 2, "{:?}", ran.summary);
+
+    let paper = Arc::new(Paper::new(quiet()));
+    paper.set("20240101", 35);
+    let ran = whole(&world, &paper).await;
+    assert_eq!((ran.summary.failed, paper.requests()), (2, 0), "it waits for a day");
+
+    let (extractor, _heard) = extractor(&world, &paper, CancellationToken::new()).await;
+    let summary = extractor.retry(scope()).await.unwrap();
+    assert_eq!((summary.complete, summary.failed, summary.records), (2, 0, 35), "{summary:?}");
+    assert_eq!(world.ask("SELECT count(*) FROM psa.pncp_extraction_tasks").await, "2");
+}
+
+async fn a_view_has_one_row_for_each_record(world: World) {
+    filled(&world).await;
+    views::ensure(&world.database, &source()).await.unwrap();
+    let ask = async |sql| world.ask(sql).await;
+    assert_eq!(ask("SELECT count(*) FROM psa.pncp_contratos_publicacao").await, "42");
+    let keys = "SELECT count(DISTINCT numeroControlePNCP) FROM psa.pncp_contratos_publicacao
+                WHERE data_date = DATE '2024-01-01'";
+    assert_eq!(ask(keys).await, "35");
+    let last = "SELECT max(page * 100 + position) FROM psa.pncp_contratos_publicacao
+                WHERE task_id = 'contratos_publicacao_2024-01-01'";
+    assert_eq!(ask(last).await, "405", "page 4 has five");
+    // What a page had before, and pages past the end, are no rows.
+    world
+        .meddle(
+            "UPDATE psa.pncp_extraction_windows SET total_pages = 3
+             WHERE task_id = 'contratos_publicacao_2024-01-01'",
+        )
+        .await;
+    assert_eq!(ask("SELECT count(*) FROM psa.pncp_contratos_publicacao").await, "37");
+    assert_eq!(ask("SELECT count(*) FROM psa.pncp_contratacoes_publicacao").await, "0");
+    assert_eq!(ask("SELECT count(*) FROM psa.pncp_pca_atualizacao").await, "0");
+}
+
+async fn a_view_is_made_anew_when_the_source_says_otherwise(world: World) {
+    views::ensure(&world.database, &source()).await.unwrap();
+    views::ensure(&world.database, &source()).await.unwrap();
+    let text = source().text.replace("{ name = \"niFornecedor\" },", "{ name = \"novo\" },");
+    let other = Source::parse(&text).unwrap();
+    views::ensure(&world.database, &other).await.unwrap();
+    let columns = "SELECT count(*) FROM information_schema.columns WHERE table_schema = 'psa'
+                   AND table_name = 'pncp_contratos_publicacao' AND column_name = 'novo'";
+    assert_eq!(world.ask(columns).await, "1");
+}
+
+async fn values_that_are_something_else_are_null_and_break_no_view(world: World) {
+    filled(&world).await;
+    views::ensure(&world.database, &source()).await.unwrap();
+    world
+        .meddle(
+            r#"UPDATE psa.pncp_raw_responses SET response_content =
+            '{"data":[
+            {"valorGlobal":30000.0000,"anoContrato":2024,"dataAssinatura":"2024-02-29",
+             "dataAtualizacao":"2024-02-29T23:59:59","receita":true,"orgaoEntidade":{"cnpj":"a''b"}},
+            {"valorGlobal":"4.920,00","anoContrato":"x","dataAssinatura":"29/02/2024",
+             "dataAtualizacao":"soon","receita":"maybe","orgaoEntidade":[]},
+            {"valorGlobal":{},"anoContrato":99999999999999999999,"dataAssinatura":"0000-00-00",
+             "dataAtualizacao":"2024-99-99T99:99:99","receita":null,"orgaoEntidade":null},
+            7]}' WHERE task_id = 'contratos_publicacao_2024-02-01'"#,
+        )
+        .await;
+    let of = "FROM psa.pncp_contratos_publicacao WHERE data_date = DATE '2024-02-01'";
+    let ask = async |what: &str| {
+        let sql: &'static str = format!("SELECT {what} {of}").leak();
+        world.ask(sql).await
+    };
+    assert_eq!(ask("count(*)").await, "4");
+    assert_eq!(ask("sum(valorGlobal)").await, "30000.0000");
+    assert_eq!(ask("sum(anoContrato)").await, "2024");
+    assert_eq!(ask("max(dataAssinatura)").await, "2024-02-29");
+    assert_eq!(ask("max(dataAtualizacao)").await, "2024-02-29 23:59:59");
+    assert_eq!(ask("count(receita)").await, "1");
+    assert_eq!(ask("max(orgaoCnpj)").await, "a'b");
+}
+
+async fn exported(world: &World, out: &Path, format: Format, partial: bool) -> export::Report {
+    let export = Export {
+        store: Arc::clone(&world.store),
+        source: Arc::new(source()),
+        to: Artefacts::open(&out.display().to_string()).unwrap(),
+        format,
+        partial,
+        stop: CancellationToken::new(),
+    };
+    export.run(&scope(), |_, _| {}).await.unwrap()
+}
+
+async fn exports_have_each_record_once_as_it_came(world: World) {
+    let paper = filled(&world).await;
+    let out = tempfile::tempdir().unwrap();
+    for format in [Format::JsonLines, Format::Csv, Format::Parquet] {
+        let report = exported(&world, out.path(), format, false).await;
+        assert_eq!((report.rows, report.files.len()), (42, 2), "{report:?}");
+        assert!(report.left_out.is_empty());
+    }
+    let lines =
+        out.path().join("contratos_publicacao/month=2024-01/contratos_publicacao-2024-01.jsonl");
+    let text = std::fs::read_to_string(&lines).unwrap();
+    let expected: String = (0..35).map(|n| format!("{{\"numeroControlePNCP\":{n}}}\n")).collect();
+    assert_eq!(text, expected, "in the order of the pages");
+
+    let connection = lavra_db::duckdb::Connection::open_in_memory().unwrap();
+    for extension in ["csv", "parquet"] {
+        let sql = format!(
+            "SELECT count(*), count(DISTINCT numeroControlePNCP), min(month), max(month),
+                    max(page * 100 + position)
+             FROM '{}/contratos_publicacao/*/*.{extension}'",
+            out.path().display()
+        );
+        let row: (i64, i64, String, String, i64) = connection
+            .query_row(&sql, [], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+            })
+            .unwrap();
+        assert_eq!(row, (42, 35, "2024-01".into(), "2024-02".into(), 405), "{extension}");
+    }
+
+    // A month that has nothing any more has no file any more.
+    paper.set("20240101", 0);
+    let (extractor, _heard) = extractor(&world, &paper, CancellationToken::new()).await;
+    let wanted = lavra_extract::plan::Wanted {
+        from: "2024-01".parse().unwrap(),
+        to: "2024-02".parse().unwrap(),
+        endpoints: vec!["contratos_publicacao".into()],
+    };
+    extractor.run(&wanted, true).await.unwrap();
+    let report = exported(&world, out.path(), Format::JsonLines, false).await;
+    assert_eq!((report.rows, report.files.len()), (7, 1));
+    assert!(!lines.exists());
+}
+
+async fn what_is_not_complete_is_left_out_of_an_export(world: World) {
+    filled(&world).await;
+    world
+        .meddle(
+            "UPDATE psa.pncp_extraction_tasks SET status = 'PARTIAL'
+             WHERE task_id = 'contratos_publicacao_2024-02-01'",
+        )
+        .await;
+    let out = tempfile::tempdir().unwrap();
+    let report = exported(&world, out.path(), Format::JsonLines, false).await;
+    assert_eq!((report.rows, report.left_out.len()), (35, 1));
+    assert_eq!(report.left_out[0].status, Status::Partial);
+    let report = exported(&world, out.path(), Format::JsonLines, true).await;
+    assert_eq!((report.rows, report.left_out.len()), (42, 0));
+}
