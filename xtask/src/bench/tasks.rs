@@ -1,16 +1,19 @@
 //! `bench tasks`: each measurement on a fresh database of one PostgreSQL, system after system for one
 //! size, so that a slow minute of the machine hits all of them.
 
+mod bars;
+mod driver;
+mod figures;
+
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::bars;
-use super::driver::{Drivers, System};
-use super::figures::{Figure, Figures, SIZES};
-use crate::interrupt::Interrupted;
+use super::failures::Failures;
 use crate::servers::{Postgres, RabbitMq, Tuning};
 use crate::workspace::Workspace;
 use crate::{apt, duckdb, output};
+use driver::{Drivers, System};
+use figures::{Figure, Figures, SIZES};
 
 const MESSAGES: &str = "50000";
 
@@ -38,10 +41,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         run.note(Run::deliver)?;
     }
     output::data(&format!("{}\n\n{}", run.figures.table(), bars::judge(&run.figures)));
-    if !run.failures.is_empty() {
-        bail!("{} measurements did not run:\n  {}", run.failures.len(), run.failures.join("\n  "));
-    }
-    Ok(())
+    run.failures.end()
 }
 
 fn rounds(args: &[String]) -> Result<usize> {
@@ -58,7 +58,7 @@ struct Run<'a> {
     postgres: Postgres,
     rabbitmq: RabbitMq,
     figures: Figures,
-    failures: Vec<String>,
+    failures: Failures,
 }
 
 impl<'a> Run<'a> {
@@ -67,23 +67,20 @@ impl<'a> Run<'a> {
         let lavra = drivers.build_lavra();
         let postgres = Postgres::start(Tuning::Bench)?;
         let rabbitmq = RabbitMq::start()?;
-        let mut run =
-            Self { drivers, postgres, rabbitmq, figures: Figures::default(), failures: Vec::new() };
+        let mut run = Self {
+            drivers,
+            postgres,
+            rabbitmq,
+            figures: Figures::default(),
+            failures: Failures::default(),
+        };
         run.note(|_| lavra)?;
         Ok(run)
     }
 
-    /// Does one measurement; that it failed is told now and again at the end, and the others still run.
     fn note(&mut self, measure: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        match measure(self) {
-            Err(error) if error.is::<Interrupted>() => Err(error),
-            Err(error) => {
-                output::note(&format!("FAILED: {error:#}"));
-                self.failures.push(format!("{error:#}"));
-                Ok(())
-            }
-            Ok(()) => Ok(()),
-        }
+        let measured = measure(self);
+        self.failures.note(measured)
     }
 
     fn create_complete(&mut self, system: System, size: usize) -> Result<()> {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::Value;
 
 use super::driver::System;
+use crate::bench::numbers::{field, median, thousands};
 
 /// How many tasks wait when the workers start.
 pub(crate) const SIZES: [usize; 3] = [20_000, 100_000, 200_000];
@@ -131,29 +132,6 @@ impl Figures {
     }
 }
 
-fn field(printed: &Value, name: &str) -> Result<f64> {
-    printed[name].as_f64().with_context(|| format!("the driver gave no {name}: {printed}"))
-}
-
-fn median(rounds: &[f64]) -> Option<f64> {
-    let mut sorted = rounds.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied()
-}
-
-/// A whole number with its thousands apart.
-fn thousands(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut grouped = String::new();
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(' ');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,11 +154,5 @@ mod tests {
         let mut figures = Figures::default();
         assert!(figures.take_publish(&json!({ "publish": 1 })).is_err());
         assert!(figures.table().contains('-'));
-    }
-
-    #[test]
-    fn thousands_stand_apart() {
-        assert_eq!(thousands(1_234_567.4), "1 234 567");
-        assert_eq!(thousands(999.0), "999");
     }
 }
