@@ -23,6 +23,7 @@ pub(crate) enum Package {
     RabbitMq,
     Faketime,
     Python,
+    PythonVenv,
     Npm,
 }
 
@@ -34,6 +35,7 @@ impl Package {
             Self::RabbitMq => &["rabbitmq-server"],
             Self::Faketime => &["libfaketime"],
             Self::Python => &["python3"],
+            Self::PythonVenv => &["python3-venv"],
             Self::Npm => &["nodejs", "npm"],
         }
     }
@@ -46,6 +48,7 @@ impl Package {
             Self::RabbitMq => existing("/usr/lib/rabbitmq/bin/rabbitmq-server"),
             Self::Faketime => faketime(Path::new("/usr/lib")),
             Self::Python => on_path("python3"),
+            Self::PythonVenv => python_with("ensurepip"),
             Self::Npm => on_path("npm"),
         }
     }
@@ -155,6 +158,13 @@ fn on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path)
         .map(|directory| directory.join(program))
         .find(|file| file.is_file())
+}
+
+/// Python, if it has this module.
+fn python_with(module: &str) -> Option<PathBuf> {
+    let python = on_path("python3")?;
+    exec::succeeds(Command::new(&python).args(["-c", &format!("import {module}")]))
+        .then_some(python)
 }
 
 /// The programs of the newest PostgreSQL. Those on the PATH may be wrappers that choose another cluster.

@@ -4,8 +4,9 @@
 //! It is a report: bars that are missed do not make it fail, measurements that did not run do.
 
 mod bars;
-mod driver;
-mod figures;
+mod extract;
+mod failures;
+mod numbers;
 mod tasks;
 
 use anyhow::{Result, bail};
@@ -20,11 +21,20 @@ struct Comparison {
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
 
-const COMPARISONS: &[Comparison] = &[Comparison {
-    name: "tasks",
-    about: "task systems on PostgreSQL, and delivery by RabbitMQ: medians of three rounds, or `-- --rounds N`",
-    run: tasks::run,
-}];
+const COMPARISONS: &[Comparison] = &[
+    Comparison {
+        name: "extract",
+        about:
+            "an API of 960 and 3,840 pages into DuckDB: medians of three rounds, or `-- --rounds N`;
+            Lavra on 100,000 pages: `-- --long`; with a binary that is there: `-- --lavra FILE`",
+        run: extract::run,
+    },
+    Comparison {
+        name: "tasks",
+        about: "task systems on PostgreSQL, and delivery by RabbitMQ: medians of three rounds, or `-- --rounds N`",
+        run: tasks::run,
+    },
+];
 
 pub(crate) fn run(workspace: &Workspace, name: Option<&str>, args: &[String]) -> Result<()> {
     let Some(name) = name else {

@@ -9,8 +9,8 @@ use crate::{duckdb, exec};
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let cargo = |args: &[&str]| exec::run(workspace.cargo().args(args));
     cargo(&["fmt", "--all", "--check"]).context("run `cargo fmt --all`")?;
-    cargo(&["fmt", "--manifest-path", "bench/Cargo.toml", "--check"])
-        .context("run `cargo fmt --manifest-path bench/Cargo.toml`")?;
+    cargo(&["fmt", "--manifest-path", "bench/Cargo.toml", "--all", "--check"])
+        .context("run `cargo fmt --manifest-path bench/Cargo.toml --all`")?;
 
     tools::ensure(workspace, Tool::Machete)?;
     cargo(&["machete"]).context("remove the dependencies that are not used")?;

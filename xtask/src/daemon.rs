@@ -105,6 +105,11 @@ impl Daemon {
         Ok(())
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn is_alive(&mut self) -> Result<bool> {
         Ok(self.child.try_wait()?.is_none())
     }
