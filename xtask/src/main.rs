@@ -17,6 +17,7 @@ mod http;
 mod interrupt;
 mod output;
 mod ports;
+mod python;
 mod random;
 mod scratch;
 mod servers;

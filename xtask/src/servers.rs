@@ -6,6 +6,7 @@ mod rabbitmq;
 mod url;
 
 use std::io::Read;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ use self::url::ServerUrl;
 use crate::apt::{self, Package};
 use crate::interrupt::{self, Interrupted};
 use crate::workspace::Workspace;
-use crate::{duckdb, exec, output, scratch};
+use crate::{duckdb, exec, output, python, scratch};
 
 /// What the servers and the tests around them need of Debian.
 pub(crate) const PACKAGES: &[Package] = &[
@@ -33,6 +34,7 @@ const POSTGRES: &str = "LAVRA_TEST_POSTGRES";
 const PGBOUNCER: &str = "LAVRA_TEST_PGBOUNCER";
 const AMQP: &str = "LAVRA_TEST_AMQP";
 const FAKETIME: &str = "LAVRA_TEST_FAKETIME";
+const PYTHON: &str = "LAVRA_TEST_PYTHON";
 
 /// A server of ours, or one that the environment names.
 #[derive(Debug)]
@@ -47,12 +49,14 @@ pub(crate) struct Servers {
     pgbouncer: PgBouncer,
     postgres: Source<Postgres>,
     rabbitmq: Source<RabbitMq>,
+    python: PathBuf,
 }
 
 impl Servers {
     /// Starts all of them, side by side: RabbitMQ alone takes most of the time.
-    pub(crate) fn start() -> Result<Self> {
+    pub(crate) fn start(workspace: &Workspace) -> Result<Self> {
         scratch::sweep();
+        let python = python::of_the_tests(workspace)?;
         let start = Instant::now();
         let (postgres, rabbitmq) = std::thread::scope(|scope| {
             let rabbitmq = scope.spawn(|| source(AMQP, RabbitMq::start));
@@ -64,7 +68,7 @@ impl Servers {
             rabbitmq.map_err(|_| anyhow::anyhow!("the thread that starts RabbitMQ panicked"))??;
         let pgbouncer = PgBouncer::start(&ServerUrl::parse(&postgres_url(&postgres))?)?;
         output::step(&format!("servers ready in {:.1} s", start.elapsed().as_secs_f32()));
-        Ok(Self { pgbouncer, postgres, rabbitmq })
+        Ok(Self { pgbouncer, postgres, rabbitmq, python })
     }
 
     /// What the tests read.
@@ -78,6 +82,7 @@ impl Servers {
             (PGBOUNCER, self.pgbouncer.url().to_owned()),
             (AMQP, rabbitmq),
             (FAKETIME, Package::Faketime.path()?.display().to_string()),
+            (PYTHON, self.python.display().to_string()),
         ])
     }
 }
@@ -100,7 +105,7 @@ fn postgres_url(postgres: &Source<Postgres>) -> String {
 pub(crate) fn run(workspace: &Workspace, command: &[String]) -> Result<()> {
     apt::ensure(PACKAGES)?;
     duckdb::ensure(workspace)?;
-    let servers = Servers::start()?;
+    let servers = Servers::start(workspace)?;
     let environment = servers.environment()?;
     if let [program, args @ ..] = command {
         return exec::run(workspace.command(program).args(args).envs(environment));

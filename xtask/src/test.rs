@@ -16,7 +16,7 @@ pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     // With the tests' features, so that nothing is compiled twice: tests run the real `lavra`.
     exec::run(workspace.cargo().args(["build", "--workspace", "--bins", "--tests"]))?;
 
-    let servers = Servers::start()?;
+    let servers = Servers::start(workspace)?;
     if nextest.is_empty() {
         exec::run(
             workspace

@@ -1,11 +1,13 @@
 //! Fetching over HTTP. A trait, so that a simulation can answer without sockets.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::BytesMut;
+use bytes::Bytes;
 use lavra_tasks::outbound;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
 use crate::error::{Error, Result};
@@ -23,7 +25,12 @@ pub struct Client {
     http: reqwest::Client,
     timeout: Duration,
     max_body: usize,
+    /// Who has a large body in memory.
+    large: Arc<Semaphore>,
 }
+
+/// Bodies above this are in memory one at a time, from their first byte to their storage.
+const LARGE: usize = 8 << 20;
 
 impl Client {
     /// `private_allowed`: whether the source may be an address of the inside.
@@ -43,7 +50,12 @@ impl Client {
             .http1_only()
             .build()
             .map_err(|error| Error::Invalid(format!("no HTTP client can be made: {error}")))?;
-        Ok(Self { http, timeout: source.limits.timeout, max_body: source.limits.max_body })
+        Ok(Self {
+            http,
+            timeout: source.limits.timeout,
+            max_body: source.limits.max_body,
+            large: Arc::new(Semaphore::new(1)),
+        })
     }
 
     async fn whole(&self, url: &Url) -> Result<Reply, Trouble> {
@@ -57,14 +69,35 @@ impl Client {
             (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         });
         let (status, headers) = (response.status().as_u16(), headers.collect());
-        let mut body = BytesMut::with_capacity(announced);
+        let mut body = Vec::with_capacity(announced.min(LARGE));
+        let mut turn = None;
         while let Some(chunk) = response.chunk().await.map_err(|error| cut(&error))? {
-            if body.len() + chunk.len() > self.max_body {
+            let length = body.len() + chunk.len();
+            if length > self.max_body {
                 return Err(too_large);
+            }
+            if length > LARGE && turn.is_none() {
+                turn = Arc::clone(&self.large).acquire_owned().await.ok();
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Reply { status, headers, body: body.freeze() })
+        let body = match turn {
+            None => body.into(),
+            Some(turn) => Bytes::from_owner(Large { body, _turn: turn }),
+        };
+        Ok(Reply { status, headers, body })
+    }
+}
+
+/// A body that has its turn until nobody needs it any more.
+struct Large {
+    body: Vec<u8>,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Large {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
     }
 }
 

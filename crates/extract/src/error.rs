@@ -10,6 +10,9 @@ pub enum Error {
     #[error(transparent)]
     Database(#[from] lavra_db::Error),
 
+    #[error(transparent)]
+    Tasks(#[from] lavra_tasks::Error),
+
     #[error("{0}")]
     Source(#[from] Mistakes),
 

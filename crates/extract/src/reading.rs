@@ -27,7 +27,7 @@ pub enum Trouble {
     Timeout(Duration),
     #[error("the connection failed: {0}")]
     Connection(String),
-    #[error("the body is larger than {} MB", .limit >> 20)]
+    #[error("the body is larger than {} MB (max_body_mb of the source)", .limit >> 20)]
     TooLarge { limit: usize },
 }
 

@@ -1,4 +1,4 @@
-//! The log, to stderr: warnings by default, more by `-v` or `LAVRA_LOG`.
+//! The log, to stderr: warnings by default (of servers and runners also what they do), more by `-v` or `LAVRA_LOG`.
 
 use std::io::IsTerminal;
 
@@ -14,8 +14,10 @@ pub(crate) enum Format {
     Json,
 }
 
-pub(crate) fn start(verbose: u8, format: Format) {
+/// `stays`: a process that serves or runs until it is told to stop says what it does.
+pub(crate) fn start(verbose: u8, format: Format, stays: bool) {
     let default = match verbose {
+        0 if !stays => "warn,lapin=off",
         0 => "warn,lavra=info,lavra_db=info,lavra_tasks=info,lavra_web=info,lapin=off",
         1 => "info,lavra=debug,lavra_db=debug,lavra_tasks=debug,lavra_web=debug,lapin=warn",
         _ => "debug",

@@ -22,7 +22,8 @@ use printer::Printer;
 
 fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
-    logging::start(cli.verbose, cli.log_format);
+    let stays = matches!(cli.command, Command::Serve(_) | Command::Runner(_));
+    logging::start(cli.verbose, cli.log_format, stays);
     // One provider for every TLS connection of the process.
     let _only_the_first_counts = rustls::crypto::ring::default_provider().install_default();
     let printer = Printer::new(cli.json);

@@ -142,8 +142,11 @@ impl Node {
                 lavra_web::serve(listener, router, last).await.context("the HTTP server ended")
             });
         }
+        let mut helping = None;
         let runner = self.parts.run.then(|| {
             let runner = Runner::new(self.tasks.clone(), self.registry, self.runner);
+            let help = self.extract.help(self.tasks.clone(), runner.process(), stop.clone());
+            helping = Some(tokio::spawn(help));
             tokio::spawn(runner.run(stop.clone()))
         });
         let failed = tokio::select! {
@@ -151,6 +154,10 @@ impl Node {
             Some(ended) = parts.join_next() => Some(ended),
         };
         stop.cancel();
+        // What it holds is given back while the process still counts as alive.
+        if let Some(helping) = helping {
+            helping.await?;
+        }
         if let Some(runner) = runner {
             runner.await?;
         }
@@ -182,11 +189,13 @@ fn policies(settings: &Settings, parts: Parts) -> BTreeMap<String, Policy> {
     let cleanup = Policy { may_be_idempotent: false, ..Policy::default() };
     let hour = Policy { timeout: Some(Duration::from_secs(3700)), ..Policy::default() };
     let extract = Policy { may_be_idempotent: false, ..Policy::default() };
+    let after = [ExtractAudit::KIND, ExtractExport::KIND].map(|kind| (kind.to_owned(), extract));
     let mut policies = BTreeMap::from([
         ("cleanup".to_owned(), cleanup),
         ("http".to_owned(), hour),
         (Extract::KIND.to_owned(), extract),
     ]);
+    policies.extend(after);
     if parts.demo_types {
         policies.insert("count".to_owned(), Policy::default());
     }

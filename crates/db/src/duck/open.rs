@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use duckdb::{Config, Connection};
 
-use super::{Options, damage};
+use super::{Holder, Options, damage};
 use crate::{Error, Result};
 
 /// Quoted, a name that no schema can have: `lavra.secrets` is ambiguous in a catalog `lavra`.
@@ -33,7 +33,7 @@ pub(super) fn open(path: &Path, options: &Options) -> Result<Opened> {
     let error = match attach(path, options) {
         Ok(root) => return Ok(Opened { root, set_aside: None }),
         Err(error) if damage::is_of_the_log(&error) => error,
-        Err(error) => return Err(at_open(error)),
+        Err(error) => return Err(held(path, &error).unwrap_or_else(|| at_open(error))),
     };
     let aside = damage::keep_a_copy(path)?;
     if damage::cut(path, &error)?
@@ -54,6 +54,14 @@ pub(super) fn open(path: &Path, options: &Options) -> Result<Opened> {
     );
     let root = attach(path, options).map_err(at_open)?;
     Ok(Opened { root, set_aside: Some(aside) })
+}
+
+/// Something that is no lavra has the file: DuckDB's own lock says so, and who.
+fn held(path: &Path, error: &duckdb::Error) -> Option<Error> {
+    let text = error.to_string();
+    let (_, rest) = text.split_once("Conflicting lock is held in ")?;
+    let pid = rest.split_once("(PID ").and_then(|(_, pid)| pid.split_once(')')?.0.parse().ok());
+    Some(Error::Held { path: path.to_owned(), holder: Holder { pid, ..Holder::default() } })
 }
 
 pub(super) fn at_open(source: duckdb::Error) -> Error {

@@ -91,6 +91,7 @@ enum Purpose {
     Extract,
     Refresh,
     Retry,
+    Assist,
 }
 
 /// What the parts of a run share.
@@ -121,6 +122,12 @@ impl Extractor {
         let tasks = self.store.tasks(&scope).await?;
         let open = tasks.iter().filter(|task| task.status != Status::Complete).count();
         self.go(scope, Purpose::Retry, Event::Planned { tasks: open, new: 0 }).await
+    }
+
+    /// Helps with a run that another process has begun, until nothing of it is left.
+    pub async fn assist(self, scope: Scope) -> Result<Summary> {
+        let tasks = self.store.tasks(&scope).await?.len();
+        self.go(scope, Purpose::Assist, Event::Planned { tasks, new: 0 }).await
     }
 
     async fn go(self, scope: Scope, purpose: Purpose, planned: Event) -> Result<Summary> {
@@ -187,6 +194,9 @@ impl Run {
     /// Months that were not over when they were fetched are fetched again, and what failed long
     /// enough ago is taken up; or all that failed or waits, where that is the purpose.
     async fn reopen(&self, purpose: Purpose) -> Result<()> {
+        if purpose == Purpose::Assist {
+            return Ok(());
+        }
         let mut writes = Vec::new();
         for task in self.store().tasks(&self.scope).await? {
             let is_due = task.next_attempt_at.is_none_or(|at| at <= self.begun);
@@ -194,7 +204,7 @@ impl Run {
                 Status::Complete => match purpose {
                     Purpose::Refresh => Happening::Refreshed,
                     Purpose::Extract if !task.is_final => Happening::Refreshed,
-                    Purpose::Extract | Purpose::Retry => continue,
+                    Purpose::Extract | Purpose::Retry | Purpose::Assist => continue,
                 },
                 Status::Failed if is_due || purpose == Purpose::Retry => Happening::TakenUp,
                 Status::Pending | Status::Partial if purpose == Purpose::Retry => {

@@ -4,10 +4,13 @@
 //! failed with the counts, and `:retry` goes on from the table; one that is told to stop drains.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use lavra_db::{Database, migrate};
-use lavra_tasks::model::TaskId;
-use lavra_tasks::{Context, Failure, Handler, Outcome};
+use lavra_tasks::model::{ProcessId, Status, TaskId};
+use lavra_tasks::store::ListFilter;
+use lavra_tasks::{Context, Failure, Handler, Outcome, Tasks};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::{broadcast, mpsc};
@@ -15,13 +18,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{failure, scope_of, source_of, until_stopped};
 use crate::client::Client;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::{Event, Summary};
 use crate::host::{Condition, Host};
 use crate::month::Month;
-use crate::plan::Wanted;
+use crate::plan::{Wanted, plan};
 use crate::source::Source;
-use crate::{Extractor, Settings, migrations, store_of, views};
+use crate::store::Scope;
+use crate::{Extractor, Settings, has_tables, migrations, store_of, views};
 
 /// What an `extract` task is to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +57,14 @@ impl Order {
         source_of(&self.source, self.definition.as_deref(), self.base_url.as_deref())
     }
 
+    /// The part of the table that is meant.
+    fn scope(&self, source: &Source, now: Timestamp) -> Result<Scope> {
+        if self.retry {
+            return scope_of(source, Some(self.from), Some(self.to), &self.endpoints);
+        }
+        Ok(plan(source, &self.wanted(), now)?.scope)
+    }
+
     pub fn wanted(&self) -> Wanted {
         Wanted { from: self.from, to: self.to, endpoints: self.endpoints.clone() }
     }
@@ -65,6 +77,9 @@ pub struct Told {
     pub event: Event,
     pub condition: Condition,
 }
+
+/// How often a process that has nothing to extract looks whether others do.
+const LOOK_FOR_WORK: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug)]
 pub struct Extract {
@@ -87,31 +102,18 @@ impl Extract {
 
     async fn extract(&self, order: &Order, context: &Context) -> Result<Summary> {
         let source = order.source()?;
-        let scope = order
-            .retry
-            .then(|| scope_of(&source, Some(order.from), Some(order.to), &order.endpoints));
-        let scope = scope.transpose()?;
         migrate(&self.database, &migrations(&source.name)).await?;
         if let Err(error) = views::ensure(&self.database, &source).await {
-            tracing::warn!(%error, source = source.name, "the views of the records are not as they should be");
+            let source = source.name.as_str();
+            tracing::warn!(%error, source, "the views of the records are not as they should be");
         }
-        let host = Host::new(source.limits.in_flight, self.settings.breaker);
-        let (events, heard) = mpsc::unbounded_channel();
-        let stop = CancellationToken::new();
-        let extractor = Extractor {
-            store: store_of(&self.database, &source.name),
-            client: Arc::new(Client::new(&source, self.private_allowed)?),
-            source: Arc::new(source),
-            process: context.process(),
-            run: context.id().to_string(),
-            settings: self.settings,
-            events,
-            stop: stop.clone(),
-            host: Arc::clone(&host),
-        };
+        let retried = order.retry.then(|| order.scope(&source, Timestamp::now())).transpose()?;
+        let (run, stop) = (context.id().to_string(), CancellationToken::new());
+        let (extractor, heard) = self.extractor(source, context.process(), run, stop.clone())?;
+        let host = Arc::clone(&extractor.host);
         let listening = tokio::spawn(listen(heard, context.clone(), host, self.told.clone()));
         let running = async {
-            match scope {
+            match retried {
                 Some(scope) => extractor.retry(scope).await,
                 None => extractor.run(&order.wanted(), order.refresh).await,
             }
@@ -119,6 +121,105 @@ impl Extract {
         let summary = until_stopped(running, stop, context).await;
         let _ended = listening.await;
         summary
+    }
+
+    fn extractor(
+        &self,
+        source: Source,
+        process: ProcessId,
+        run: String,
+        stop: CancellationToken,
+    ) -> Result<(Extractor, mpsc::UnboundedReceiver<Event>)> {
+        let (events, heard) = mpsc::unbounded_channel();
+        let extractor = Extractor {
+            store: store_of(&self.database, &source.name),
+            client: Arc::new(Client::new(&source, self.private_allowed)?),
+            host: Host::new(source.limits.in_flight, self.settings.breaker),
+            source: Arc::new(source),
+            process,
+            run,
+            settings: self.settings,
+            events,
+            stop,
+        };
+        Ok((extractor, heard))
+    }
+
+    /// Helps with the runs of other processes, as `process`, until `stop`: a run is one process's
+    /// task, and its rows are for all to claim. Only on PostgreSQL are there others.
+    pub async fn help(self, tasks: Tasks, process: ProcessId, stop: CancellationToken) {
+        if matches!(self.database, Database::Duck(_)) {
+            return;
+        }
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_FOR_WORK) => {}
+                () = stop.cancelled() => return,
+            }
+            let helped = match self.run_of_another(&tasks, process).await {
+                Ok(Some(id)) => self.help_with(id, &tasks, process, &stop).await,
+                Ok(None) => continue,
+                Err(error) => Err(error.into()),
+            };
+            if let Err(error) = helped {
+                tracing::warn!(%error, "no help with an extraction");
+            }
+        }
+    }
+
+    /// A run that another process is at, unless this one is at one itself.
+    async fn run_of_another(
+        &self,
+        tasks: &Tasks,
+        process: ProcessId,
+    ) -> lavra_tasks::Result<Option<TaskId>> {
+        let filter = ListFilter {
+            kind: Some(Self::KIND.into()),
+            status: Some(Status::InProgress),
+            limit: 20,
+            ..ListFilter::default()
+        };
+        let running = tasks.store().list(filter).await?;
+        if running.iter().any(|task| task.process == Some(process)) {
+            return Ok(None);
+        }
+        Ok(running.last().map(|task| task.id))
+    }
+
+    async fn help_with(
+        &self,
+        id: TaskId,
+        tasks: &Tasks,
+        process: ProcessId,
+        stop: &CancellationToken,
+    ) -> Result<()> {
+        let order: Order = serde_json::from_value(tasks.input(id).await?)
+            .map_err(|error| Error::Unreadable(error.to_string()))?;
+        let source = order.source()?;
+        if !has_tables(&self.database, &source.name).await? {
+            return Ok(());
+        }
+        let scope = order.scope(&source, Timestamp::now())?;
+        let stop = stop.child_token();
+        let (extractor, mut heard) =
+            self.extractor(source, process, id.to_string(), stop.clone())?;
+        let watching = {
+            let (tasks, stop) = (tasks.clone(), stop.clone());
+            tokio::spawn(async move {
+                while tasks.task(id).await.is_ok_and(|task| task.status == Status::InProgress) {
+                    tokio::time::sleep(LOOK_FOR_WORK).await;
+                }
+                stop.cancel();
+            })
+        };
+        tokio::spawn(async move { while heard.recv().await.is_some() {} });
+        let summary = extractor.assist(scope).await;
+        watching.abort();
+        let summary = summary?;
+        if summary.pages > 0 {
+            tracing::info!(run = %id, pages = summary.pages, "helped with an extraction");
+        }
+        Ok(())
     }
 }
 

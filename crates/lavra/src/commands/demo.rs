@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::told_to_stop;
+use super::on_signal;
 use crate::cli::{Demo, Options};
 use crate::exit::Exit;
 use crate::node::{Node, Parts, listen};
@@ -89,12 +89,13 @@ pub(crate) async fn run(args: &Demo, printer: &Printer) -> anyhow::Result<Exit> 
     let url = format!("http://{}", listener.local_addr()?);
     printer.note(&format!("lavra serves {url} on {}", file.display()));
     let tasks = node.tasks.clone();
+    let told = on_signal()?;
     let stop = CancellationToken::new();
     let running = tokio::spawn(node.run(Some(listener), stop.clone()));
 
     let outcome = tokio::select! {
         outcome = work(&tasks, &url, args.tasks, printer) => Some(outcome?),
-        () = told_to_stop() => None,
+        () = told.cancelled() => None,
     };
     if let Some(bad) = outcome {
         printer.note(&format!(
@@ -102,7 +103,7 @@ pub(crate) async fn run(args: &Demo, printer: &Printer) -> anyhow::Result<Exit> 
         ));
         if !args.exit {
             printer.note("Ctrl-C ends the demonstration.");
-            told_to_stop().await;
+            told.cancelled().await;
         }
         stop.cancel();
         running.await??;

@@ -14,8 +14,11 @@ mod wait;
 pub(crate) mod world;
 
 use clap::CommandFactory;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::cli::Cli;
+use crate::exit::Exit;
 use crate::printer::Printer;
 
 pub(crate) fn completions(shell: clap_complete::Shell, printer: &Printer) {
@@ -32,15 +35,26 @@ pub(crate) fn json(what: &str, text: &str) -> anyhow::Result<serde_json::Value> 
         .map_err(|error| crate::exit::BadUsage(format!("{what} is not JSON: {error}")).into())
 }
 
-/// Returns at Ctrl-C or SIGTERM.
-pub(crate) async fn told_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        let _interrupted = tokio::signal::ctrl_c().await;
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
+/// Cancelled by the first Ctrl-C or SIGTERM; a second one ends the process at once. No signal is
+/// missed from here on, whatever the caller waits for.
+pub(crate) fn on_signal() -> anyhow::Result<CancellationToken> {
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let told = CancellationToken::new();
+    let first = told.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if first.is_cancelled() {
+                let text = "stopped at once; what was stored is there, and is gone on from";
+                Printer::new(false).note(text);
+                std::process::exit(i32::from(Exit::Interrupted.code()));
+            }
+            first.cancel();
+        }
+    });
+    Ok(told)
 }

@@ -1,9 +1,8 @@
 //! `lavra serve` and `lavra runner`.
 
 use lavra_db::Database;
-use tokio_util::sync::CancellationToken;
 
-use super::told_to_stop;
+use super::on_signal;
 use crate::cli::{RunnerArgs, Serve};
 use crate::exit::Exit;
 use crate::node::{Node, Parts, listen};
@@ -45,15 +44,6 @@ pub(crate) async fn runner(settings: &Settings, args: &RunnerArgs) -> anyhow::Re
 
 /// The first signal drains; a second one ends the process at once.
 async fn until_told(node: Node, listener: Option<tokio::net::TcpListener>) -> anyhow::Result<Exit> {
-    let stop = CancellationToken::new();
-    let asked = stop.clone();
-    tokio::spawn(async move {
-        told_to_stop().await;
-        asked.cancel();
-        told_to_stop().await;
-        tracing::warn!("stopping at once; what runs is taken over later");
-        std::process::exit(i32::from(Exit::Interrupted.code()));
-    });
-    node.run(listener, stop).await?;
+    node.run(listener, on_signal()?).await?;
     Ok(Exit::Done)
 }

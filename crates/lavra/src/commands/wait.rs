@@ -6,8 +6,8 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
+use super::on_signal;
 use super::task::text;
-use super::told_to_stop;
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::printer::Printer;
@@ -23,6 +23,7 @@ pub(crate) async fn until_ended(
         printer
             .note("no server holds this database: what waits runs when one does (`lavra serve`)");
     }
+    let told = on_signal()?;
     let mut watch = Watch::new(printer);
     let mut ended: Vec<Value> = Vec::new();
     let mut open: Vec<String> = ids.to_vec();
@@ -43,7 +44,7 @@ pub(crate) async fn until_ended(
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}
-            () = told_to_stop() => return Ok(Exit::Interrupted),
+            () = told.cancelled() => return Ok(Exit::Interrupted),
         }
     }
     watch.close();
@@ -67,6 +68,7 @@ pub(crate) async fn until_one_ended(
     id: &str,
     printer: &Printer,
 ) -> anyhow::Result<Option<Value>> {
+    let told = on_signal()?;
     let mut watch = Watch::new(printer);
     loop {
         let task = client.get(&format!("/tasks/{id}")).await?;
@@ -77,7 +79,7 @@ pub(crate) async fn until_one_ended(
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}
-            () = told_to_stop() => return Ok(None),
+            () = told.cancelled() => return Ok(None),
         }
     }
 }

@@ -1,8 +1,6 @@
 //! `lavra world`: something to extract, without leaving this machine.
 
-use tokio_util::sync::CancellationToken;
-
-use super::told_to_stop;
+use super::on_signal;
 use crate::cli::World;
 use crate::exit::{BadUsage, Exit};
 use crate::node::listen;
@@ -16,12 +14,6 @@ pub(crate) async fn run(args: &World, printer: &Printer) -> anyhow::Result<Exit>
     printer.note(&format!(
         "  lavra extract run pncp --from 2024-01 --to 2024-03 --base-url http://{address}/api/consulta"
     ));
-    let stop = CancellationToken::new();
-    let asked = stop.clone();
-    tokio::spawn(async move {
-        told_to_stop().await;
-        asked.cancel();
-    });
-    world.serve(listener, stop).await?;
+    world.serve(listener, on_signal()?).await?;
     Ok(Exit::Done)
 }

@@ -4,5 +4,6 @@
 
 mod commands;
 mod disk;
+mod extraction;
 mod processes;
 mod program;

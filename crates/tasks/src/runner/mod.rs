@@ -76,6 +76,7 @@ const LONGEST_LOCAL_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Runner {
+    process: ProcessId,
     tasks: Tasks,
     registry: Registry,
     config: Config,
@@ -97,14 +98,20 @@ struct Shared {
 
 impl Runner {
     pub fn new(tasks: Tasks, registry: Registry, config: Config) -> Self {
-        Self { tasks, registry, config }
+        let process = ProcessId(tasks.store().clock().new_id());
+        Self { process, tasks, registry, config }
+    }
+
+    /// By what its claims are known.
+    pub fn process(&self) -> ProcessId {
+        self.process
     }
 
     /// Runs until `stop`; then claims nothing more, gives running attempts their grace, writes
     /// what they ended with, and leaves.
     pub async fn run(self, stop: CancellationToken) {
         let process = Process {
-            id: ProcessId(self.tasks.store().clock().new_id()),
+            id: self.process,
             name: self.config.name.clone(),
             kinds: self.registry.kinds(),
         };

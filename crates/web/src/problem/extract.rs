@@ -8,6 +8,7 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
             Error::Database(error) => error.into(),
+            Error::Tasks(error) => error.into(),
             Error::Source(_) | Error::Invalid(_) => Self::invalid(error.to_string()),
             Error::Illegal(_) => Self::new(Code::IllegalTransition, error.to_string()),
             Error::Unreadable(_) | Error::Ended(_) | Error::Export(_) => {

@@ -1,5 +1,4 @@
-//! The peers that are written in Python, and what they run on: an environment of their own in the cache,
-//! made anew whenever its list of packages has changed.
+//! The peers that are written in Python.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,10 +8,9 @@ use serde_json::Value;
 
 use super::IN_FLIGHT;
 use super::world::World;
-use crate::apt::{self, Package};
 use crate::bench::numbers::field;
 use crate::workspace::Workspace;
-use crate::{exec, output};
+use crate::{exec, python};
 
 #[derive(Debug)]
 pub(crate) struct Peers {
@@ -24,22 +22,7 @@ impl Peers {
     pub(crate) fn install(workspace: &Workspace) -> Result<Self> {
         let scripts = workspace.root().join("bench/extract");
         let wanted = scripts.join("requirements.txt");
-        let environment = workspace.cache().join("bench-python");
-        let python = environment.join("bin/python");
-        let installed = environment.join("requirements.txt");
-        let wanted_text = std::fs::read_to_string(&wanted)?;
-        if std::fs::read_to_string(&installed).is_ok_and(|text| text == wanted_text) {
-            return Ok(Self { python, scripts });
-        }
-        apt::ensure(&[Package::Python, Package::PythonVenv])?;
-        output::step("installing the Python peers, once");
-        let mut venv = workspace.command("python3");
-        exec::run_beside_data(venv.args(["-m", "venv", "--clear"]).arg(&environment))?;
-        let mut pip = workspace.command(&python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-        exec::run_beside_data(pip.arg("--requirement").arg(&wanted))
-            .context("cannot install the Python peers")?;
-        std::fs::write(&installed, wanted_text)?;
+        let python = python::environment(workspace, "bench-python", &wanted)?;
         Ok(Self { python, scripts })
     }
 

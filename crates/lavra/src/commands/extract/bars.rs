@@ -2,8 +2,9 @@
 //! nobody watches.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 
-use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 use lavra_extract::event::Event;
 use lavra_extract::host::Condition;
 use lavra_extract::model::ExtractionId;
@@ -22,7 +23,13 @@ pub(super) struct Bars<'a> {
 
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key(
+        "rate",
+        |state: &ProgressState, out: &mut dyn Write| {
+            let _full = write!(out, "{:.1}/s", state.per_sec());
+        },
+    );
+    bar.set_style(style.progress_chars("━╸─"));
     bar
 }
 
@@ -40,7 +47,7 @@ impl<'a> Bars<'a> {
         let overall =
             new("{prefix:>12.bold} {bar:30.green} {pos}/{len} tasks complete {elapsed} {msg}");
         overall.set_prefix(source.to_owned());
-        let phase = new("{prefix:>12} {bar:30.cyan} {pos}/{len} {per_sec} eta {eta} {msg}");
+        let phase = new("{prefix:>12} {bar:30.cyan} {pos}/{len} {rate} eta {eta} {msg}");
         Self { printer, all, overall, phase, tasks: HashMap::new(), retries: 0 }
     }
 
@@ -105,6 +112,9 @@ impl<'a> Bars<'a> {
             Event::Ended { .. } => {}
             Event::Waiting { tasks, why } => {
                 self.phase.set_message(format!("waiting for {why}: {tasks}"));
+                // Others may have completed some.
+                let all = self.overall.length().unwrap_or(0);
+                self.overall.set_position(all.saturating_sub(*tasks as u64));
             }
         }
         let failures = (self.retries > 0).then(|| format!("{} failures", self.retries));

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
 use crate::commands::task::text;
-use crate::commands::{told_to_stop, wait};
+use crate::commands::{on_signal, wait};
 use crate::exit::Exit;
 use crate::node::{Node, Parts, listen};
 use crate::printer::Printer;
@@ -56,6 +56,7 @@ where
             _ => return Err(error),
         },
     };
+    let told = on_signal()?;
     let stop = CancellationToken::new();
     let bar = if printer.is_watched() { ProgressBar::new(0) } else { ProgressBar::hidden() };
     let style = ProgressStyle::with_template("{bar:30.green} {pos}/{len} {elapsed}");
@@ -68,7 +69,7 @@ where
     tokio::pin!(working);
     let worked = tokio::select! {
         worked = &mut working => worked,
-        () = told_to_stop() => {
+        () = told.cancelled() => {
             stop.cancel();
             working.await
         }

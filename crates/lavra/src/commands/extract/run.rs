@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::bars::{self, Bars};
 use crate::client::Client;
 use crate::commands::task::text;
-use crate::commands::{told_to_stop, wait};
+use crate::commands::{on_signal, wait};
 use crate::exit::Exit;
 use crate::node::{Node, Parts, listen};
 use crate::printer::Printer;
@@ -55,6 +55,7 @@ async fn here(
     order: &Order,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
+    let told_to_stop = on_signal()?;
     let (tasks, mut told) = (node.tasks.clone(), node.extract.watch());
     let listener = listen("127.0.0.1:0").await?;
     let stop = CancellationToken::new();
@@ -82,11 +83,7 @@ async fn here(
                     break task;
                 }
             }
-            () = told_to_stop() => {
-                if is_told {
-                    printer.note("stopped at once; the same command goes on from what is stored");
-                    std::process::exit(i32::from(Exit::Interrupted.code()));
-                }
+            () = told_to_stop.cancelled(), if !is_told => {
                 is_told = true;
                 printer.note("stopping: what is under way is finished and stored; again to stop at once");
                 tasks.cancel(id, None).await?;

@@ -1,0 +1,485 @@
+//! Extraction as it is typed: against a world on loopback, with bad input, bad servers, full disks
+//! and Ctrl-C.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::program::{Place, Running, until};
+
+const MONTH: [&str; 4] = ["--from", "2025-03", "--to", "2025-03"];
+const ONE: [&str; 2] = ["--endpoint", "contratacoes_publicacao_modalidade_6"];
+
+/// The world, and where its API is.
+struct World {
+    base: String,
+    _place: Place,
+    _process: Running,
+}
+
+fn world(args: &[&str]) -> World {
+    let place = Place::on_duckdb();
+    let process =
+        place.start(&[&["world", "--listen", "127.0.0.1:0", "--seed", "7"], args].concat());
+    let base = until(Duration::from_secs(20), || {
+        let said = place.logs();
+        let (_, rest) = said.split_once("the PNCP API is at ")?;
+        Some(rest.split_once(';')?.0.to_owned())
+    });
+    let base = base.unwrap_or_else(|| panic!("no world: {}", place.logs()));
+    World { base, _place: place, _process: process }
+}
+
+fn run<'a>(base: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["extract", "run", "pncp"], &MONTH[..], &ONE, &["--base-url", base], more].concat()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The summary of a run that completes all.
+fn complete(place: &Place, args: &[&str]) -> Value {
+    let answer = place.json(args);
+    let summary = &answer["summary"];
+    assert_eq!((&summary["partial"], &summary["failed"]), (&0.into(), &0.into()), "{answer}");
+    summary.clone()
+}
+
+fn assert_audited(place: &Place) {
+    let report = place.json(&["extract", "audit", "pncp"]);
+    assert_eq!(report["problems"], serde_json::json!({}), "{report}");
+    assert!(report["pages"].as_u64().unwrap() > 0, "{report}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_opened() {
+    let place = Place::on_duckdb();
+    let write = |name: &str, text: &str| {
+        std::fs::write(place.directory.path().join(name), text).unwrap();
+    };
+    let own = "name = \"shop\"\nbase_url = \"http://127.0.0.1:1\"\n[request]\nfrom = \"a\"\n\
+               to = \"b\"\npage = \"p\"\n[response]\nrecords = \"/r\"\ntotal = \"/t\"\n\
+               [[endpoint]]\nname = \"orders\"\npath = \"/o\"\nfirst_month = \"2024-01\"\n";
+    write("typo.toml", &format!("{own}page_sise = 10\n"));
+    let cap = format!("{own}page_size = 600\npage_size_range = [10, 500]\n");
+    write("cap.toml", &cap);
+    let months = |from: &'static str, to: &'static str| {
+        vec!["extract", "run", "pncp", "--from", from, "--to", to]
+    };
+    let cases: &[(Vec<&str>, &[&str])] = &[
+        (months("2025-03", "2025-02"), &["ends before it begins"]),
+        (months("2025-13", "2025-13"), &["--from", "2025-13", "is no month"]),
+        (months("March", "2025-03"), &["is no month"]),
+        (months("2019-01", "2019-12"), &["nothing before 2021-08"]),
+        (months("2999-01", "2999-02"), &["has not begun yet"]),
+        (
+            [months("2025-01", "2025-01"), vec!["--endpoint", "contrato"]].concat(),
+            &["no endpoint \"contrato\"", "contratos_publicacao"],
+        ),
+        (vec!["extract", "run", "pnpc", "--from", "2025-01", "--to", "2025-01"], &["pncp"]),
+        (
+            [months("2025-01", "2025-01"), vec!["--base-url", "ftp://x"]].concat(),
+            &["ftp://x", "no http URL"],
+        ),
+        (vec!["extract", "check", "typo.toml"], &["typo.toml:14", "page_sise", "page_size"]),
+        (
+            vec!["extract", "check", "cap.toml"],
+            &["cap.toml:14: page_size 600 is outside of 10 to 500"],
+        ),
+        (vec!["extract", "check", "none.toml"], &["none.toml"]),
+        (
+            vec!["extract", "run", "--source", "cap.toml", "--from", "2025-01", "--to", "2025-01"],
+            &["cap.toml", "line 14", "outside of 10 to 500"],
+        ),
+        (vec!["extract", "audit", "pncp", "--endpoint", "x"], &["no endpoint \"x\""]),
+        (vec!["extract", "export", "pncp", "--out", "o", "--from", "x"], &["is no month"]),
+        (vec!["extract", "retry", "nothing"], &["no source \"nothing\""]),
+    ];
+    for (args, says) in cases {
+        let output = place.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", said(&output));
+        for part in *says {
+            assert!(
+                said(&output).contains(part),
+                "{args:?} does not say {part:?}: {}",
+                said(&output)
+            );
+        }
+    }
+    assert!(!place.directory.path().join("lavra.duckdb").exists(), "nothing was opened");
+    let audited = place.run(&["extract", "audit", "pncp"]);
+    assert!(said(&audited).contains("nothing of \"pncp\" was extracted here"), "{audited:?}");
+}
+
+#[test]
+fn a_run_ends_with_what_was_stored_and_the_next_asks_for_nothing() {
+    let (world, place) = (world(&["--scale", "0.02"]), Place::on_duckdb());
+    let planned = place.run(&run(&world.base, &["--dry-run"]));
+    assert_eq!(planned.status.code(), Some(0), "{}", said(&planned));
+    assert!(said(&planned).contains("1 tasks: at least 1 requests"), "{}", said(&planned));
+    assert!(!place.directory.path().join("lavra.duckdb").exists(), "nothing was opened");
+
+    let output = place.run(&run(&world.base, &[]));
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    for part in ["tasks     1 complete", "stored ", " records, ", "requests "] {
+        assert!(out.contains(part), "{out}");
+    }
+    assert!(said(&output).contains("next: "), "{}", said(&output));
+    assert_eq!(complete(&place, &run(&world.base, &[]))["requests"], 0);
+    assert_audited(&place);
+    let status = place.run(&["extract", "status", "pncp"]);
+    let table = String::from_utf8_lossy(&status.stdout);
+    assert!(table.contains("2025-03") && table.contains("modalidade_6"), "{table}");
+}
+
+#[test]
+fn a_file_that_a_server_holds_is_extracted_into_by_the_server() {
+    let (world, place) = (world(&["--scale", "0.02"]), Place::on_duckdb());
+    let server = place.start(&["serve", "--listen", "127.0.0.1:0"]);
+    place.until_served(&server);
+    let output = place.run(&run(&world.base, &[]));
+    assert_eq!(output.status.code(), Some(0), "{}{}", said(&output), place.logs());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("COMPLETED"));
+    assert_audited(&place);
+    let exported =
+        place.json(&["extract", "export", "pncp", "--out", "pncp/lines", "--format", "jsonl"]);
+    assert!(exported["rows"].as_u64().unwrap() > 0, "{exported}");
+    let file = exported["files"][0]["key"].as_str().unwrap();
+    let path = place.directory.path().join("lavra-artefacts/pncp/lines").join(file);
+    assert!(path.exists(), "{exported}");
+    let elsewhere = place.run(&["extract", "export", "pncp", "--out", "/tmp/elsewhere"]);
+    assert!(said(&elsewhere).contains("below its artefacts"), "{}", said(&elsewhere));
+}
+
+#[test]
+fn a_file_that_something_else_holds_says_so() {
+    let place = Place::on_duckdb();
+    place.json(&["sql", "SELECT 1"]);
+    let python = std::env::var("LAVRA_TEST_PYTHON").expect("run it by cargo xtask test");
+    let script = "import duckdb, sys; c = duckdb.connect('lavra.duckdb'); print('held', flush=True); \
+                  sys.stdin.read()";
+    let mut holder = Command::new(python)
+        .args(["-c", script])
+        .current_dir(place.directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut word = [0; 4];
+    holder.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
+    let output = place.run(&run("http://127.0.0.1:1", &[]));
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("error[database_held]"), "{}", said(&output));
+}
+
+#[test]
+fn tables_of_a_newer_version_are_left_alone() {
+    let (world, place) = (world(&["--scale", "0.01"]), Place::on_postgres());
+    complete(&place, &run(&world.base, &[]));
+    let newer = "INSERT INTO kodus_workflow.schema_migrations (id, description)
+                 VALUES ('pncp:999', 'of tomorrow')";
+    let args = ["--no-psqlrc", "--quiet", "--command", newer, &place.database];
+    assert!(Command::new("psql").args(args).status().unwrap().success());
+    let output = place.run(&run(&world.base, &["--refresh"]));
+    assert_ne!(output.status.code(), Some(0));
+    assert!(said(&output).contains("pncp:999"), "{}", said(&output));
+}
+
+/// Answers everything with the same bytes.
+fn server(answer: impl Fn(&mut std::net::TcpStream) + Clone + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (Ok(mut stream), answer) = (stream, answer.clone()) else { continue };
+            std::thread::spawn(move || {
+                let mut request = [0; 4096];
+                while stream.read(&mut request).is_ok_and(|read| read > 0) {
+                    answer(&mut stream);
+                }
+            });
+        }
+    });
+    base
+}
+
+#[test]
+fn a_base_url_that_answers_html_is_told_and_nothing_is_stored_as_done() {
+    let base = server(|stream| {
+        let body = "<!DOCTYPE html><html><h1>It works!</h1></html>";
+        let _gone = write!(
+            stream,
+            "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+    });
+    let place = Place::on_duckdb();
+    let process = place.start(&run(&base, &[]));
+    let told = until(Duration::from_secs(60), || place.logs().contains("is away").then_some(()));
+    assert!(told.is_some(), "{}", place.logs());
+    assert!(place.logs().contains("HTML"), "{}", place.logs());
+    kill_process(Pid::from_child(&process.0), Signal::INT).unwrap();
+    let mut process = process;
+    assert_eq!(process.0.wait().unwrap().code(), Some(130), "{}", place.logs());
+    let rows = place.json(&["sql", "SELECT count(*) AS n FROM psa.pncp_pages"]);
+    assert_eq!(rows[0]["n"], 0, "{rows}");
+    let rows = place.json(&["sql", "SELECT status FROM psa.pncp_extraction_tasks"]);
+    assert_eq!(rows[0]["status"], "PENDING", "{rows}");
+}
+
+#[test]
+fn bodies_of_200_mb_are_refused_and_never_in_memory() {
+    let base = server(|stream| {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+                    transfer-encoding: chunked\r\n\r\n";
+        let chunk = [b"10000\r\n", vec![b' '; 0x10000].as_slice(), b"\r\n"].concat();
+        let _gone = stream.write_all(head.as_bytes());
+        for _ in 0..(200 << 20) / 0x10000 {
+            if stream.write_all(&chunk).is_err() {
+                return;
+            }
+        }
+        let _gone = stream.write_all(b"0\r\n\r\n");
+    });
+    let place = Place::on_duckdb();
+    let args = [
+        &["extract", "run", "pncp"],
+        &MONTH[..],
+        &["--endpoint", "contratacoes_publicacao", "--base-url", &base],
+    ]
+    .concat();
+    let mut process = place.start(&args);
+    let status = format!("/proc/{}/status", process.0.id());
+    let mut most = 0;
+    let ended = until(Duration::from_secs(120), || {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kb = peak.and_then(|peak| peak.split_whitespace().next()?.parse::<u64>().ok());
+        most = most.max(kb.unwrap_or(0) / 1024);
+        process.0.try_wait().unwrap()
+    });
+    let code = ended.unwrap_or_else(|| panic!("it goes on: {}", place.logs())).code();
+    assert_eq!(code, Some(3), "{}", place.logs());
+    eprintln!("peak RSS {most} MB");
+    assert!(most > 0 && most < 300, "{most} MB");
+    let rows =
+        place.json(&["sql", "SELECT DISTINCT status, last_error FROM psa.pncp_extraction_tasks"]);
+    assert_eq!(rows.as_array().unwrap().len(), 1, "{rows}");
+    assert_eq!(rows[0]["status"], "FAILED", "{rows}");
+    assert!(rows[0]["last_error"].as_str().unwrap().contains("max_body"), "{rows}");
+}
+
+/// A run that takes some seconds, once it has stored something.
+fn under_way(place: &Place, base: &str) -> Running {
+    let process = place.start(&run(base, &[]));
+    let begun = until(Duration::from_secs(30), || place.logs().contains("fetching").then_some(()));
+    assert!(begun.is_some(), "{}", place.logs());
+    std::thread::sleep(Duration::from_millis(700));
+    process
+}
+
+fn pages(place: &Place) -> u64 {
+    let rows = place.json(&["sql", "SELECT count(*) AS n FROM psa.pncp_pages"]);
+    rows[0]["n"].as_u64().unwrap()
+}
+
+#[test]
+fn ctrl_c_drains_and_the_next_run_goes_on_from_there() {
+    let world = world(&["--scale", "0.1", "--fault", "latency.fixed_ms=100"]);
+    let place = Place::on_duckdb();
+    let mut process = under_way(&place, &world.base);
+    kill_process(Pid::from_child(&process.0), Signal::INT).unwrap();
+    assert_eq!(process.0.wait().unwrap().code(), Some(130), "{}", place.logs());
+    assert!(place.logs().contains("to go on: lavra extract run pncp"), "{}", place.logs());
+    let rows = place.json(&["sql", "SELECT status FROM psa.pncp_extraction_tasks"]);
+    assert_eq!(rows[0]["status"], "PARTIAL", "{rows}");
+    let had = pages(&place);
+    let summary = complete(&place, &run(&world.base, &[]));
+    let all = pages(&place);
+    assert!(had > 0 && all > had, "{had} of {all}");
+    assert_eq!(summary["requests"], all - had, "no page that was there is asked for again");
+    assert_audited(&place);
+}
+
+#[test]
+fn ctrl_c_twice_stops_at_once_and_loses_nothing_that_was_stored() {
+    let world = world(&["--scale", "0.1", "--fault", "latency.fixed_ms=3000"]);
+    let place = Place::on_duckdb();
+    let process = place.start(&run(&world.base, &[]));
+    let begun = until(Duration::from_secs(30), || place.logs().contains("fetching").then_some(()));
+    assert!(begun.is_some(), "{}", place.logs());
+    let (pid, mut process) = (Pid::from_child(&process.0), process);
+    kill_process(pid, Signal::INT).unwrap();
+    let told =
+        until(Duration::from_secs(10), || place.logs().contains("again to stop").then_some(()));
+    assert!(told.is_some(), "{}", place.logs());
+    kill_process(pid, Signal::INT).unwrap();
+    let begun = std::time::Instant::now();
+    assert_eq!(process.0.wait().unwrap().code(), Some(130), "{}", place.logs());
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(place.logs().contains("stopped at once"), "{}", place.logs());
+    assert_eq!(pages(&place), 1, "what was discovered");
+}
+
+#[test]
+fn a_full_disk_holds_an_extraction_up_and_loses_nothing() {
+    let world = world(&["--scale", "0.3", "--fault", "latency.fixed_ms=20"]);
+    let place = Place::on_duckdb();
+    let script = "mount -t tmpfs -o size=160m tmpfs . && cd \"$PWD\" && exec \"$@\"";
+    let extract = place.command(&run(&world.base, &["--json"]));
+    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    let mut command = Command::new("unshare");
+    command
+        .current_dir(place.directory.path())
+        .args(if is_root { &["--mount"][..] } else { &["--map-root-user", "--mount"] })
+        .args(["sh", "-c", script, "sh"])
+        .arg(extract.get_program())
+        .args(extract.get_args())
+        .stdout(std::fs::File::create(place.directory.path().join("out")).unwrap())
+        .stderr(std::fs::File::create(place.directory.path().join("run.log")).unwrap());
+    let mut process = Running(command.spawn().unwrap());
+    let inside = format!("/proc/{}/root{}", process.0.id(), place.directory.path().display());
+    let inside = PathBuf::from(inside);
+    let file = inside.join("lavra.duckdb");
+    assert!(until(Duration::from_secs(30), || file.exists().then_some(())).is_some());
+    let filler = inside.join("filler");
+    assert!(std::fs::write(&filler, vec![7; 200 << 20]).is_err(), "it is not full");
+    let told =
+        until(Duration::from_secs(60), || place.logs().contains("not stored yet").then_some(()));
+    assert!(told.is_some(), "{}", place.logs());
+    assert!(place.logs().contains("disk"), "{}", place.logs());
+    assert!(process.0.try_wait().unwrap().is_none(), "it ended: {}", place.logs());
+    std::fs::remove_file(&filler).unwrap();
+    assert_eq!(process.0.wait().unwrap().code(), Some(0), "{}", place.logs());
+    let out = std::fs::read_to_string(place.directory.path().join("out")).unwrap();
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["summary"]["complete"], 1, "{answer}");
+}
+
+#[test]
+fn stock_duckdb_opens_the_file_and_its_views() {
+    let (world, place) = (world(&["--scale", "0.02"]), Place::on_duckdb());
+    let summary = complete(&place, &run(&world.base, &[]));
+    let script = r#"
+import duckdb, json
+c = duckdb.connect("lavra.duckdb", read_only=True)
+one = lambda sql: c.execute(sql).fetchone()
+print(json.dumps({
+    "version": duckdb.__version__,
+    "tasks": one("SELECT count(*) FROM psa.pncp_extraction_tasks WHERE status = 'COMPLETE'")[0],
+    "bodies": one("SELECT sum(json_array_length(response_content, '$.data')) FROM psa.pncp_raw_responses")[0],
+    "records": one("SELECT count(*) FROM psa.pncp_contratacoes_publicacao")[0],
+    "value": float(one("SELECT sum(valorTotalEstimado) FROM psa.pncp_contratacoes_publicacao")[0]),
+    "missing": one("SELECT count(*) FROM psa.pncp_missing_pages")[0],
+}, default=int))
+"#;
+    let python = std::env::var("LAVRA_TEST_PYTHON").expect("run it by cargo xtask test");
+    let output = Command::new(python)
+        .args(["-c", script])
+        .current_dir(place.directory.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    eprintln!("stock DuckDB {}", seen["version"]);
+    assert_eq!((&seen["tasks"], &seen["missing"]), (&1.into(), &0.into()), "{seen}");
+    assert_eq!((&seen["bodies"], &seen["records"]), (&summary["records"], &summary["records"]));
+    assert!(seen["value"].as_f64().unwrap() > 0.0, "{seen}");
+}
+
+#[test]
+fn an_export_goes_to_a_bucket() {
+    let (world, place) = (world(&["--scale", "0.02"]), Place::on_duckdb());
+    let summary = complete(&place, &run(&world.base, &[]));
+    let python = std::env::var("LAVRA_TEST_PYTHON").expect("run it by cargo xtask test");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let port = port.to_string();
+    let server = Command::new(&python)
+        .args(["-m", "moto.server", "--host", "127.0.0.1", "--port", &port])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _server = Running(server);
+    let endpoint = format!("http://127.0.0.1:{port}");
+    let variables = [
+        ("AWS_ACCESS_KEY_ID", "key"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ENDPOINT", &endpoint),
+        ("AWS_ALLOW_HTTP", "true"),
+    ];
+    let boto = |script: &str| {
+        let script = format!(
+            "import boto3, json; s3 = boto3.client('s3', endpoint_url='{endpoint}'); {script}"
+        );
+        let output = Command::new(&python).args(["-c", &script]).envs(variables).output().unwrap();
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+    };
+    let made = until(Duration::from_secs(60), || boto("s3.create_bucket(Bucket='lake')"));
+    assert!(made.is_some(), "no bucket");
+    for format in ["parquet", "csv", "jsonl"] {
+        let args = [
+            "extract",
+            "export",
+            "pncp",
+            "--out",
+            "s3://lake/raw/pncp",
+            "--format",
+            format,
+            "--json",
+        ];
+        let output = place.command(&args).envs(variables).output().unwrap();
+        assert!(output.status.success(), "{format}: {}", said(&output));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["rows"], summary["records"], "{report}");
+    }
+    let listed = boto(
+        "print(json.dumps([[o['Key'], o['Size']] for o in s3.list_objects_v2(Bucket='lake')['Contents']]))",
+    );
+    let listed: Vec<(String, u64)> = serde_json::from_str(&listed.unwrap()).unwrap();
+    let keys: Vec<&str> = listed.iter().map(|(key, _)| key.as_str()).collect();
+    let key = "raw/pncp/contratacoes_publicacao/month=2025-03/contratacoes_publicacao-2025-03";
+    assert_eq!(keys, ["csv", "jsonl", "parquet"].map(|format| format!("{key}.{format}")));
+    assert!(listed.iter().all(|(_, size)| *size > 1000), "{listed:?}");
+    let lines = boto(&format!(
+        "print(len(s3.get_object(Bucket='lake', Key='{key}.jsonl')['Body'].read().splitlines()))"
+    ));
+    assert_eq!(lines.unwrap().trim(), summary["records"].to_string());
+}
+
+#[test]
+fn a_runner_helps_with_the_run_of_another_process() {
+    let world = world(&["--scale", "0.3", "--fault", "latency.fixed_ms=150"]);
+    let place = Place::on_postgres();
+    let _runner = place.start(&["runner", "--allow-private"]);
+    let args = [
+        &["extract", "run", "pncp"],
+        &MONTH[..],
+        &["--endpoint", "contratacoes_publicacao", "--base-url", &world.base],
+    ]
+    .concat();
+    // Either may be the one that has the run.
+    let output = place.command(&args).env("LAVRA_LOG", "info").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let helped = until(Duration::from_secs(10), || {
+        let all = place.logs() + &said(&output);
+        all.contains("helped with an extraction").then_some(())
+    });
+    assert!(helped.is_some(), "{} {}", said(&output), place.logs());
+    assert_audited(&place);
+    assert_eq!(complete(&place, &args)["requests"], 0);
+}
