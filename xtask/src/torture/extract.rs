@@ -1,7 +1,13 @@
 //! `cargo xtask torture extract`: extractions are killed at random, on a DuckDB file one after the
 //! other, on PostgreSQL three at once. After each kill the pages that are durable are noted, with how
 //! often the world has served each; at the end none of them may have been served again, everything is
-//! COMPLETE, and a further run asks for nothing.
+//! COMPLETE, every record is there once as the world has it, and a further run asks for nothing.
+//!
+//! Two of the lists change while they are read: their pages are rightly asked for again, and counted
+//! apart. The truth is the world's after its last change.
+
+mod half;
+mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -9,7 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::daemon::Daemon;
@@ -37,6 +43,12 @@ const FAULTS: [&str; 6] = [
     "reset=0.01",
 ];
 const MONTHS: [&str; 2] = ["2025-03", "2025-04"];
+/// Records that come and go after so many requests: value of the fan-out, month, requests, records.
+const DRIFTS: [(u64, &str, u64, i64); 2] = [(6, MONTHS[0], 8, 30), (9, MONTHS[1], 6, -20)];
+/// How long a world may take to answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The values of the fan-out.
+const VALUES: std::ops::RangeInclusive<u64> = 1..=14;
 
 /// A page: the value of the fan-out, the first day and the number.
 type Page = (u64, String, u64);
@@ -55,6 +67,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         let scene = Scene::begin(workspace, database, kills, seed)?;
         output::data(&format!("{engine}: {}", scene.torture(processes, kills, seed)?));
     }
+    output::data(&half::table(workspace)?);
     Ok(())
 }
 
@@ -93,10 +106,15 @@ impl Scene {
         for fault in FAULTS {
             command.args(["--fault", fault]);
         }
-        let world = Daemon::start("world", command, &directory.path().join("world.log"))?;
-        while http::send(port, "GET", "/_world/stats", &[], "").is_err() {
-            interrupt::sleep(Duration::from_millis(50))?;
-        }
+        let drifts = DRIFTS.map(|(value, month, after, records)| {
+            json!({
+                "endpoint": "/v1/contratacoes/publicacao", "month": month, "fan_out": value,
+                "after": after, "records": records, "at": "middle",
+            })
+        });
+        command.args(["--fault", &format!("drift={}", json!(drifts))]);
+        let mut world = Daemon::start("world", command, &directory.path().join("world.log"))?;
+        world.wait_until(PATIENCE, || is_up(port))?;
         Ok(Self { lavra, directory, database, port, _world: world })
     }
 
@@ -131,22 +149,68 @@ impl Scene {
         let summary = self.summary()?;
         ensure!(summary["failed"] == 0 && summary["partial"] == 0, "not complete: {summary}");
         let served = self.served()?;
-        let again = noted.iter().filter(|(page, times)| served.get(*page) > Some(*times)).count();
-        let pages = self.durable()?.len();
+        let again: Vec<&Page> = noted
+            .iter()
+            .filter(|(page, times)| served.get(*page) > Some(*times))
+            .map(|(page, _)| page)
+            .collect();
+        let (by_drift, wrongly): (Vec<&Page>, Vec<&Page>) =
+            again.into_iter().partition(|page| has_drifted(page));
+        let durable = self.durable()?;
         let requests = self.summary()?["requests"].clone();
-        ensure!(again == 0, "{again} pages were served again after they were durable");
+        ensure!(wrongly.is_empty(), "durable, and served again: {wrongly:?}");
         ensure!(requests == 0, "a further run asked {requests} times");
-        let lost = served.values().sum::<u64>().saturating_sub(pages as u64);
+        let records = self.compare()?;
+        let still = |page: &&Page| !has_drifted(page);
+        let stored = durable.iter().filter(still).count();
+        let given: u64 = served.iter().filter(|(page, _)| still(page)).map(|(_, n)| n).sum();
         Ok(format!(
-            "{kills} kills, {pages} pages, each stored once; {lost} were served and not durable when \
-             their process died; none was asked for again; a further run asked for nothing"
+            "{kills} kills, {} pages with {records} records, each there once and as the world has \
+             it; {} pages were served to a process that died before they were durable; of those that \
+             were durable none was asked for again, but {} of the two lists that changed; a further \
+             run asked for nothing",
+            durable.len(),
+            given.saturating_sub(stored as u64),
+            by_drift.len(),
         ))
     }
 
-    fn extract(&self, more: &[&str]) -> Command {
+    /// Holds every record that is stored against the world's, by its key and its hash; and has the
+    /// program audit itself.
+    fn compare(&self) -> Result<usize> {
+        let audited = exec::capture(self.lavra(&["--json"]).args(["extract", "audit", "pncp"]))?;
+        let audited: Value = serde_json::from_str(&audited).context("the audit printed no JSON")?;
+        ensure!(audited["problems"] == json!({}), "the audit found {}", audited["problems"]);
+        let out = self.directory.path().join("export");
+        let mut export = self.lavra(&[]);
+        export.args(["extract", "export", "pncp", "--format", "jsonl", "--out"]).arg(&out);
+        exec::capture(&mut export)?;
+        let mut compared = 0;
+        for month in MONTHS {
+            let mut wanted = truth::of_the_world(self.port, month, VALUES)?;
+            let mut stored = truth::of_an_export(&out, month)?;
+            wanted.sort_unstable();
+            stored.sort_unstable();
+            ensure!(
+                stored == wanted,
+                "{month}: {} records are stored, the world has {}, and they are not the same",
+                stored.len(),
+                wanted.len()
+            );
+            compared += stored.len();
+        }
+        Ok(compared)
+    }
+
+    fn lavra(&self, more: &[&str]) -> Command {
         let mut command = Command::new(&self.lavra);
-        let base = format!("http://127.0.0.1:{}/api/consulta", self.port);
         command.current_dir(self.directory.path()).args(["--database", &self.database]).args(more);
+        command
+    }
+
+    fn extract(&self, more: &[&str]) -> Command {
+        let mut command = self.lavra(more);
+        let base = format!("http://127.0.0.1:{}/api/consulta", self.port);
         command.args(["extract", "run", "pncp", "--from", MONTHS[0], "--to", MONTHS[1]]);
         command.args(["--endpoint", "contratacoes_publicacao", "--base-url", &base]);
         command
@@ -161,8 +225,7 @@ impl Scene {
     }
 
     fn durable(&self) -> Result<BTreeSet<Page>> {
-        let mut command = Command::new(&self.lavra);
-        command.current_dir(self.directory.path()).args(["--database", &self.database, "--json"]);
+        let mut command = self.lavra(&["--json"]);
         command.args(["sql", "SELECT task_id, page FROM psa.pncp_pages WHERE records > 0"]);
         let text = exec::capture(&mut command)?;
         let rows: Vec<Value> = serde_json::from_str(&text).context("the pages as JSON")?;
@@ -180,6 +243,15 @@ impl Scene {
         };
         Ok(pages.iter().filter_map(count).collect())
     }
+}
+
+fn is_up(port: u16) -> bool {
+    http::send(port, "GET", "/_world/stats", &[], "").is_ok()
+}
+
+/// Whether a page is of a list that changed.
+fn has_drifted((value, day, _): &Page) -> bool {
+    DRIFTS.iter().any(|(of, month, ..)| of == value && day.starts_with(&month.replace('-', "")))
 }
 
 /// `contratacoes_publicacao_modalidade_6_2025-03-01`, and its page.

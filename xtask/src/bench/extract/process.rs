@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -28,8 +28,26 @@ pub(crate) struct Process {
     pub(crate) peak_bytes: u64,
 }
 
+/// A process while it runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    /// Microseconds of the clock on the wall, as databases have them.
+    pub(crate) moment: f64,
+    pub(crate) processor_seconds: f64,
+    pub(crate) bytes: u64,
+}
+
 /// Runs a command to its end. What it says is in its directory, and told if it fails.
 pub(crate) fn measure(command: &mut Command, directory: &Path) -> Result<Process> {
+    watch(command, directory, |_| {})
+}
+
+/// [`measure`], and tells of every sample.
+pub(crate) fn watch(
+    command: &mut Command,
+    directory: &Path,
+    mut tell: impl FnMut(Sample),
+) -> Result<Process> {
     interrupt::check()?;
     let log = directory.join("log");
     let file = File::create(&log)?;
@@ -45,7 +63,10 @@ pub(crate) fn measure(command: &mut Command, directory: &Path) -> Result<Process
     while waitid(WaitId::Pid(pid), ended)?.is_none() {
         if sampled.elapsed() >= SAMPLE {
             sampled = Instant::now();
-            peak.sample(child.id());
+            let bytes = peak.sample(child.id());
+            let moment = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64() * 1e6;
+            let processor_seconds = processor_seconds(child.id())?;
+            tell(Sample { moment, processor_seconds, bytes });
         }
         if start.elapsed() > LIMIT {
             child.kill()?;
@@ -86,7 +107,8 @@ struct Peak {
 }
 
 impl Peak {
-    fn sample(&mut self, root: u32) {
+    /// What all of them have now.
+    fn sample(&mut self, root: u32) -> u64 {
         let mut sum = 0;
         let mut waiting = vec![root];
         while let Some(pid) = waiting.pop() {
@@ -101,6 +123,7 @@ impl Peak {
             waiting.extend(children(pid));
         }
         self.highest_sum = self.highest_sum.max(sum);
+        sum
     }
 
     fn bytes(&self) -> u64 {

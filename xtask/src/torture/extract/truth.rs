@@ -1,0 +1,110 @@
+//! What the world has, and what was stored, as keys and hashes of records.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use crate::http;
+
+/// Key and hash.
+pub(super) type Entry = (String, String);
+
+/// The records of a month, for all values of the fan-out.
+pub(super) fn of_the_world(
+    port: u16,
+    month: &str,
+    values: RangeInclusive<u64>,
+) -> Result<Vec<Entry>> {
+    let days = month.replace('-', "");
+    let last = if month.ends_with("03") { 31 } else { 30 };
+    let mut all = Vec::new();
+    for value in values {
+        let path = format!(
+            "/_world/truth?path=/v1/contratacoes/publicacao&codigoModalidadeContratacao={value}\
+             &dataInicial={days}01&dataFinal={days}{last}"
+        );
+        let (_, body) = http::send(port, "GET", &path, &[], "")?;
+        for line in body.lines() {
+            let entry: Value = serde_json::from_str(line).context("the world's truth")?;
+            let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+            all.push((text("key"), text("sha256")));
+        }
+    }
+    Ok(all)
+}
+
+/// The records of a month, as they were exported.
+pub(super) fn of_an_export(out: &Path, month: &str) -> Result<Vec<Entry>> {
+    let name = "contratacoes_publicacao";
+    let file = out.join(format!("{name}/month={month}/{name}-{month}.jsonl"));
+    let text = std::fs::read_to_string(&file)
+        .with_context(|| format!("cannot read {}", file.display()))?;
+    text.lines()
+        .map(|line| {
+            let record: &RawValue = serde_json::from_str(line).context("a record is no JSON")?;
+            let members: BTreeMap<String, &RawValue> = serde_json::from_str(line)?;
+            let key = members.get("numeroControlePNCP").context("a record without its key")?;
+            let mut canonical = String::new();
+            write_canonical(record, &mut canonical)?;
+            Ok((serde_json::from_str(key.get())?, hex(&Sha256::digest(canonical))))
+        })
+        .collect()
+}
+
+/// Keys sorted, no spaces, numbers digit by digit as they stand.
+fn write_canonical(value: &RawValue, out: &mut String) -> Result<()> {
+    let text = value.get();
+    match text.as_bytes().first() {
+        Some(b'{') => {
+            let members: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
+            out.push('{');
+            for (place, (name, member)) in members.iter().enumerate() {
+                let comma = if place == 0 { "" } else { "," };
+                write!(out, "{comma}{}:", serde_json::to_string(name)?)?;
+                write_canonical(member, out)?;
+            }
+            out.push('}');
+        }
+        Some(b'[') => {
+            let elements: Vec<&RawValue> = serde_json::from_str(text)?;
+            out.push('[');
+            for (place, element) in elements.iter().enumerate() {
+                out.push_str(if place == 0 { "" } else { "," });
+                write_canonical(element, out)?;
+            }
+            out.push(']');
+        }
+        Some(b'"') => {
+            let content: String = serde_json::from_str(text)?;
+            out.push_str(&serde_json::to_string(&content)?);
+        }
+        _ => out.push_str(text),
+    }
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_canonical_has_sorted_keys_and_its_own_digits() {
+        let text = r#"{"b": [1.50, {"d":"\u00e9", "c":null}], "a": -0.0}"#;
+        let mut canonical = String::new();
+        write_canonical(serde_json::from_str(text).unwrap(), &mut canonical).unwrap();
+        assert_eq!(canonical, r#"{"a":-0.0,"b":[1.50,{"c":null,"d":"é"}]}"#);
+    }
+}
