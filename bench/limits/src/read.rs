@@ -15,10 +15,13 @@ use crate::bodies;
 const LIST: &str = "/api/consulta/v1/contratacoes/publicacao?dataInicial=20240701\
                     &dataFinal=20240731&codigoModalidadeContratacao=6&tamanhoPagina=50";
 
+/// Its number and its body.
+type Page = (usize, Vec<u8>);
+
 pub fn run(port: u16, pages: usize, in_flight: usize, path: &Path) -> Result<Value> {
     let next = AtomicUsize::new(1);
     let start = Instant::now();
-    let read: Vec<Result<Vec<(usize, Vec<u8>)>>> = std::thread::scope(|scope| {
+    let read: Vec<Result<Vec<Page>>> = std::thread::scope(|scope| {
         let readers: Vec<_> =
             (0..in_flight).map(|_| scope.spawn(|| connection(port, pages, &next))).collect();
         readers
@@ -36,7 +39,7 @@ pub fn run(port: u16, pages: usize, in_flight: usize, path: &Path) -> Result<Val
     Ok(json!({ "pages": pages, "bytes": bytes, "pages_per_s": pages as f64 / seconds }))
 }
 
-fn connection(port: u16, pages: usize, next: &AtomicUsize) -> Result<Vec<(usize, Vec<u8>)>> {
+fn connection(port: u16, pages: usize, next: &AtomicUsize) -> Result<Vec<Page>> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_nodelay(true)?;
     let mut reader = BufReader::with_capacity(256 << 10, &stream);
