@@ -90,7 +90,7 @@ async fn whole(world: &World, paper: &Arc<Paper>) -> Ran {
 /// The keys of all records that count, with how often each stands there.
 async fn records(world: &World, month: i8) -> Vec<i64> {
     let task = world.task(month).await;
-    let sql: &'static str = match &world.database {
+    let sql: &'static str = match world.database() {
         lavra_db::Database::Duck(_) => {
             "SELECT string_agg(k, ',' ORDER BY k::INT) FROM (
                  SELECT p.task_id, unnest(json_extract_string(r.response_content,
