@@ -1,8 +1,11 @@
 //! One page, asked for until it is there, or will not be.
 
-use std::time::{Duration, Instant};
+use std::sync::PoisonError;
+use std::time::Duration;
 
+use rand::RngExt as _;
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
 
 use super::Run;
 use crate::breaker::Change;
@@ -104,7 +107,8 @@ impl Run {
     pub(super) fn backoff(&self, failed: u32) -> Duration {
         let settings = &self.extractor.settings;
         let full = settings.backoff * 2_u32.saturating_pow(failed.saturating_sub(1).min(16));
-        full.min(settings.longest_backoff).mul_f64(rand::random_range(0.5..1.0))
+        let mut luck = self.luck.lock().unwrap_or_else(PoisonError::into_inner);
+        full.min(settings.longest_backoff).mul_f64(luck.random_range(0.5..1.0))
     }
 
     fn tell_of_outage(&self, change: Change, endpoint: &str, reading: &Reading) {

@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use lavra_tasks::model::{ProcessId, Token};
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -93,6 +95,8 @@ struct Run {
     tally: Tally,
     /// Tasks that this run leaves as they are.
     left: Mutex<HashSet<ExtractionId>>,
+    /// What waits are spread by: the process's own, so that a simulation can be repeated.
+    luck: Mutex<StdRng>,
     /// When the run began: an open month that was fetched since is fresh.
     begun: Timestamp,
 }
@@ -104,6 +108,7 @@ impl Extractor {
         let Plan { tasks, scope } = plan(&self.source, wanted, begun)?;
         let count = tasks.len();
         let new = self.store.plan(tasks).await?;
+        let luck = StdRng::seed_from_u64(self.process.0.as_u128() as u64);
         let (sink, writer) = Sink::start(Arc::clone(&self.store));
         let run = Arc::new(Run {
             extractor: self,
@@ -111,6 +116,7 @@ impl Extractor {
             sink,
             tally: Tally::default(),
             left: Mutex::default(),
+            luck: Mutex::new(luck),
             begun,
         });
         run.tell(Event::Planned { tasks: count, new });
