@@ -64,6 +64,13 @@ impl Run {
                 () = self.extractor.stop.cancelled() => return Ok(Asked::Stopped),
                 permit = self.extractor.host.permit(&endpoint.name, endpoint.in_flight) => permit,
             };
+            // What fails again and again may be this page, and not the endpoint.
+            if permit.is_probe()
+                && let Some(least) = self.least(&series, window)?
+            {
+                self.probe(permit, &series, &least).await;
+                continue;
+            }
             self.tally.request();
             let begun = Instant::now();
             let answer = self.extractor.client.fetch(&request.url).await;
@@ -111,7 +118,7 @@ impl Run {
         full.min(settings.longest_backoff).mul_f64(luck.random_range(0.5..1.0))
     }
 
-    fn tell_of_outage(&self, change: Change, endpoint: &str, reading: &Reading) {
+    pub(super) fn tell_of_outage(&self, change: Change, endpoint: &str, reading: &Reading) {
         let endpoint = endpoint.to_owned();
         match (change, reading) {
             (Change::Opened, Reading::Retry(failure)) => {
@@ -201,7 +208,7 @@ struct Page<'a> {
 }
 
 /// What an answer says of the host.
-fn ended(reading: &Reading) -> Ended {
+pub(super) fn ended(reading: &Reading) -> Ended {
     match reading {
         // A refusal is an answer too, only not as one would like.
         Reading::Data(_) | Reading::Empty | Reading::PastEnd | Reading::Refused(_) => Ended::Well,

@@ -9,6 +9,7 @@
 mod ask;
 mod discover;
 mod fetch;
+mod probe;
 mod tally;
 
 use std::collections::HashSet;

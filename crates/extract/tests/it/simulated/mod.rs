@@ -3,6 +3,7 @@
 
 mod drift;
 mod limits;
+mod outages;
 mod outside;
 mod seeds;
 
