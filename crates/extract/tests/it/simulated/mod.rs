@@ -6,6 +6,7 @@ mod limits;
 mod outages;
 mod outside;
 mod seeds;
+mod windows;
 
 use std::sync::Arc;
 use std::time::Duration;
