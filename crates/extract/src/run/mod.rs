@@ -11,8 +11,9 @@ mod discover;
 mod fetch;
 mod probe;
 mod tally;
+mod under_way;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +22,6 @@ use lavra_tasks::model::{ProcessId, Token};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::breaker;
@@ -36,6 +36,7 @@ use crate::sink::{Sink, persist};
 use crate::source::Source;
 use crate::store::{Change, Held, Scope, Store, Want, Write, Written};
 use tally::Tally;
+use under_way::UnderWay;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -207,11 +208,14 @@ impl Run {
     }
 
     async fn work(self: &Arc<Self>) -> Result<()> {
+        let (mut discoveries, mut fetches) = (UnderWay::default(), UnderWay::default());
         loop {
-            self.discover_all().await?;
-            self.fetch_all().await?;
+            self.discover_all(&mut discoveries).await?;
+            self.fetch_all(&mut fetches).await?;
             if self.is_stopping() || !self.is_anything_left().await? {
-                return Ok(());
+                // After a stop: what is under way is finished.
+                discoveries.drain().await?;
+                return fetches.drain().await;
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
@@ -243,36 +247,56 @@ impl Run {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(task.clone());
     }
 
-    async fn candidates(&self, want: Want, limit: usize) -> Result<Vec<Extraction>> {
+    /// Whether an endpoint is away, and still waited for.
+    fn is_away(&self, endpoint: &str) -> bool {
+        let away = self.extractor.host.away_for(endpoint);
+        away.is_some_and(|away| away <= self.extractor.settings.outage)
+    }
+
+    /// What may be taken, of endpoints other than those that are away.
+    async fn candidates(
+        &self,
+        want: Want,
+        limit: usize,
+        away: &BTreeSet<String>,
+    ) -> Result<Vec<Extraction>> {
+        let mut scope = self.scope.clone();
+        scope.endpoints.retain(|name| !self.endpoint_of(name).is_some_and(|e| away.contains(e)));
+        if limit == 0 || (scope.endpoints.is_empty() && !away.is_empty()) {
+            return Ok(Vec::new());
+        }
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).len();
-        let found = self
-            .store()
-            .candidates(&self.scope, want, self.extractor.settings.stale, limit + left)
-            .await?;
+        let stale = self.extractor.settings.stale;
+        let found = self.store().candidates(&scope, want, stale, limit + left).await?;
         Ok(found.into_iter().filter(|task| !self.has_left(&task.task_id)).take(limit).collect())
     }
 
-    async fn discover_all(self: &Arc<Self>) -> Result<()> {
+    fn endpoint_of(&self, series: &str) -> Option<&str> {
+        self.source().series(series).map(|series| series.endpoint.name.as_str())
+    }
+
+    async fn discover_all(self: &Arc<Self>, under_way: &mut UnderWay) -> Result<()> {
         let mut told = false;
-        let mut under_way = JoinSet::new();
         while !self.is_stopping() {
-            let room = DISCOVERIES_AT_ONCE - under_way.len();
-            for task in self.candidates(Want::Discovery, room).await? {
+            let away = under_way.away(|endpoint| self.is_away(endpoint));
+            let room = DISCOVERIES_AT_ONCE.saturating_sub(under_way.at_work(&away));
+            for task in self.candidates(Want::Discovery, room, &away).await? {
                 if let Some(claimed) = self.claim(task, Happening::ClaimedToDiscover, false).await?
                 {
                     if !std::mem::replace(&mut told, true) {
                         let waiting = self.waiting_for_discovery().await?;
                         self.tell(Event::Discovering { waiting });
                     }
-                    under_way.spawn(Arc::clone(self).discover(claimed));
+                    let endpoint = self.endpoint_of(&claimed.endpoint_name).unwrap_or_default();
+                    under_way.spawn(endpoint.to_owned(), Arc::clone(self).discover(claimed));
                 }
             }
-            match under_way.join_next().await {
-                Some(ended) => ended??,
-                None => return Ok(()),
+            if under_way.at_work(&away) == 0 {
+                return Ok(());
             }
+            under_way.change(&away, |endpoint| self.is_away(endpoint)).await?;
         }
-        drain(under_way).await
+        Ok(())
     }
 
     async fn waiting_for_discovery(&self) -> Result<usize> {
@@ -281,25 +305,26 @@ impl Run {
         Ok(tasks.iter().filter(|task| waits(task.status)).count())
     }
 
-    async fn fetch_all(self: &Arc<Self>) -> Result<()> {
+    async fn fetch_all(self: &Arc<Self>, under_way: &mut UnderWay) -> Result<()> {
         let mut told = false;
-        let mut under_way = JoinSet::new();
         while !self.is_stopping() {
-            let room = self.extractor.settings.tasks.saturating_sub(under_way.len());
-            for task in self.candidates(Want::Pages, room).await? {
+            let away = under_way.away(|endpoint| self.is_away(endpoint));
+            let room = self.extractor.settings.tasks.saturating_sub(under_way.at_work(&away));
+            for task in self.candidates(Want::Pages, room, &away).await? {
                 if !std::mem::replace(&mut told, true) {
                     self.tell_what_is_missing().await?;
                 }
                 if let Some(claimed) = self.claim(task, Happening::ClaimedToFetch, true).await? {
-                    under_way.spawn(Arc::clone(self).fetch(claimed));
+                    let endpoint = self.endpoint_of(&claimed.endpoint_name).unwrap_or_default();
+                    under_way.spawn(endpoint.to_owned(), Arc::clone(self).fetch(claimed));
                 }
             }
-            match under_way.join_next().await {
-                Some(ended) => ended??,
-                None => return Ok(()),
+            if under_way.at_work(&away) == 0 {
+                return Ok(());
             }
+            under_way.change(&away, |endpoint| self.is_away(endpoint)).await?;
         }
-        drain(under_way).await
+        Ok(())
     }
 
     async fn tell_what_is_missing(&self) -> Result<()> {
@@ -377,14 +402,6 @@ impl Run {
             error: task.last_error.clone(),
         });
     }
-}
-
-/// After a stop: what is under way is finished.
-async fn drain(mut under_way: JoinSet<Result<()>>) -> Result<()> {
-    while let Some(ended) = under_way.join_next().await {
-        ended??;
-    }
-    Ok(())
 }
 
 fn change(next: Next, held: Held) -> Change {

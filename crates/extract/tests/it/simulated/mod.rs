@@ -1,6 +1,7 @@
 //! The real extractor under virtual time: the world answers without sockets, the store is in memory,
 //! and an hour of waiting takes no time at all.
 
+mod breakers;
 mod drift;
 mod limits;
 mod outages;
