@@ -132,16 +132,19 @@ impl Run {
     fn page(&self, page: &Page<'_>, answer: Result<Reply, Trouble>, digest: Digest) -> Asked {
         let reply = answer.unwrap_or_default();
         let (records, total) = (digest.records.unwrap_or(0), digest.total.unwrap_or(0));
+        // Numbers that no total of ours can be, as far as the tables have room for them.
+        let most = i64::from(i32::MAX);
+        let total_records = total.min(most);
         let done = Done {
             records,
-            total_records: total,
+            total_records,
             generation: page.task.generation,
             body_hash: hex(&Sha256::digest(&reply.body)),
             content_hash: format!("{:032x}", digest.content),
         };
         let mut arrival = self.arrival(page, reply, Outcome::Done(done));
-        arrival.total_records = Some(total);
-        arrival.total_pages = digest.pages;
+        arrival.total_records = Some(total_records);
+        arrival.total_pages = digest.pages.map(|pages| pages.clamp(0, most));
         Asked::Page { arrival: Box::new(arrival), total }
     }
 
