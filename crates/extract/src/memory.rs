@@ -25,6 +25,8 @@ pub struct Memory {
     clock: Clock,
     /// How long a write takes to arrive, and its answer to come back.
     distance: Duration,
+    /// The answer to each so manieth write does not come back.
+    loses: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +37,7 @@ struct Tables {
     /// When each process last said that it lives.
     processes: BTreeMap<ProcessId, Timestamp>,
     last_token: Token,
+    writes: u64,
 }
 
 #[derive(Debug)]
@@ -58,7 +61,7 @@ impl Memory {
     /// Empty tables at `now`; time goes on as tokio's does.
     pub fn new(now: Timestamp) -> Self {
         let clock = Clock::simulated(now);
-        Self { tables: Arc::default(), clock, distance: Duration::ZERO }
+        Self { tables: Arc::default(), clock, distance: Duration::ZERO, loses: None }
     }
 
     /// The same tables, further away: whoever dies while they are written to may have been heard,
@@ -66,6 +69,13 @@ impl Memory {
     #[must_use]
     pub fn at_distance(self, distance: Duration) -> Self {
         Self { distance, ..self }
+    }
+
+    /// The same tables over a bad line: what is written arrives, and each `nth` time the writer does
+    /// not hear of it.
+    #[must_use]
+    pub fn losing_each(self, nth: u64) -> Self {
+        Self { loses: Some(nth), ..self }
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -101,7 +111,7 @@ impl Memory {
     }
 
     /// The bodies of a task's pages, as far as its windows promise them.
-    pub fn bodies(&self, task: &ExtractionId) -> Vec<Bytes> {
+    pub fn promised(&self, task: &ExtractionId) -> Vec<Bytes> {
         let tables = self.tables();
         let Some(row) = tables.tasks.get(task) else { return Vec::new() };
         let promised = row.windows.iter().filter_map(|window| {
@@ -284,11 +294,17 @@ impl Store for Memory {
 
     async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
         self.travel().await;
-        let written = {
+        let (written, count) = {
             let (mut tables, now) = (self.tables(), self.clock.now());
-            writes.into_iter().map(|write| tables.write(write, now)).collect()
+            tables.writes += 1;
+            let written = writes.into_iter().map(|write| tables.write(write, now)).collect();
+            (written, tables.writes)
         };
         self.travel().await;
+        if self.loses.is_some_and(|nth| count.is_multiple_of(nth)) {
+            let (operation, host) = ("store what was extracted", "memory".to_owned());
+            return Err(lavra_db::Error::Timeout { operation, host, limit: self.distance }.into());
+        }
         Ok(written)
     }
 

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::breaker;
 use crate::client::Fetch;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::{Event, Summary};
 use crate::host::Host;
 use crate::machine::{Happening, Next, next};
@@ -360,11 +360,28 @@ impl Run {
         }
         let next = next(&task, happening, self.now())?;
         let held = Held::Claimed { by: self.extractor.process, begun };
-        let written = persist(self.store(), vec![write(&task, change(next.clone(), held))]).await?;
-        Ok(match written.first() {
-            Some(Written::Applied { token }) => Some(with_token(after(task, &next), *token)),
-            Some(Written::Lost) | None => None,
-        })
+        let token = self.take(write(&task, change(next.clone(), held))).await?;
+        Ok(token.map(|token| with_token(after(task, &next), token)))
+    }
+
+    /// Writes a claim. One that was heard though its answer was lost cannot be written again: the
+    /// task has its new token by then, and must not be taken for another's.
+    async fn take(&self, claim: Write) -> Result<Option<Token>> {
+        let id = claim.task.clone();
+        let (written, is_certain) = match self.store().write(vec![claim.clone()]).await {
+            Err(Error::Database(error)) if error.is_transient() => {
+                tracing::warn!(%error, task = %id, "whether the task was claimed is not known");
+                (persist(self.store(), vec![claim]).await?, false)
+            }
+            answer => (answer?, true),
+        };
+        match written.first() {
+            Some(Written::Applied { token }) => return Ok(Some(*token)),
+            Some(Written::Lost) | None if is_certain => return Ok(None),
+            Some(Written::Lost) | None => {}
+        }
+        let row = self.store().task(&id).await?;
+        Ok(row.filter(|row| row.process == Some(self.extractor.process)).map(|row| row.token))
     }
 
     /// Writes what happened to a task that this process holds. `None` when it does not any more.

@@ -175,7 +175,7 @@ impl Simulation {
             let of = |(name, ..): &&List| *name == task.endpoint_name;
             let (_, endpoint, fan_out) = *self.lists.iter().find(of).unwrap();
             let mut stored = Vec::new();
-            for body in self.memory.bodies(&task.task_id) {
+            for body in self.memory.promised(&task.task_id) {
                 stored.extend(page_entries(endpoint, std::str::from_utf8(&body).unwrap()).unwrap());
             }
             let mut truth = self.truth(endpoint, fan_out, task.data_date);

@@ -90,6 +90,9 @@ async fn live(seed: u64) -> Vec<Asked> {
     let mut simulation = Simulation::new(config, faults, Box::new(|_| None), &lists);
     let distance = Duration::from_millis(dice.random_range(0..80));
     simulation.memory = simulation.memory.at_distance(distance);
+    if dice.random_bool(0.5) {
+        simulation.memory = simulation.memory.losing_each(dice.random_range(2..40));
+    }
     simulation.source.limits.in_flight = dice.random_range(1..=16);
     simulation.settings.tasks = dice.random_range(1..=4);
 
@@ -156,6 +159,24 @@ fn every_record_is_there_once_whatever_happens() {
     let only = std::env::var("SEED").ok().map(|seed| seed.parse().unwrap());
     for seed in only.map_or(1..SEEDS + 1, |seed| seed..seed + 1) {
         alone(seed);
+    }
+}
+
+/// A write that was heard is tried again when its answer is lost; a claim must not lose its own task
+/// by that.
+#[tokio::test(start_paused = true)]
+async fn answers_of_the_store_that_are_lost_keep_no_task_from_its_end() {
+    let config = WorldConfig { seed: 1, scale: 0.002, ..WorldConfig::default() };
+    let lists = [CONTRATOS, PREGOES];
+    for nth in 2..8 {
+        let faults = Faults::default();
+        let mut simulation = Simulation::new(config, faults, Box::new(|_| None), &lists);
+        simulation.memory = simulation.memory.losing_each(nth);
+        let ran = tokio::time::timeout(DAY, simulation.run()).await.unwrap();
+        assert_eq!(ran.summary.complete, 4, "each {nth}th: {:?}", ran.summary);
+        simulation.assert_true().await;
+        let again: Vec<Asked> = simulation.outside.asked();
+        assert!(again.iter().all(|asked| !asked.was_durable), "{again:?}");
     }
 }
 
