@@ -63,7 +63,7 @@ async fn a_total_that_is_another_each_time_is_told_after_three_discoveries() {
         let moves = asked.path == "/v1/contratos" && asked.from.month() == 3;
         moves.then(|| {
             let total = counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let data = vec![r#"{"numeroControlePNCP":"x"}"#; 10].join(",");
+            let data = [r#"{"numeroControlePNCP":"x"}"#; 10].join(",");
             let body = format!(r#"{{"data":[{data}],"totalRegistros":{total}}}"#);
             Ok(lavra_extract::reading::Reply { body: body.into(), ..reply(200, "") })
         })
@@ -89,7 +89,7 @@ async fn a_page_that_stays_short_is_told_after_three_discoveries() {
     let trouble: Trouble = Box::new(move |asked| {
         let is_short = asked.path == "/v1/contratos" && asked.from == first && asked.page == 4;
         is_short.then(|| {
-            let data = vec![r#"{"numeroControlePNCP":"x"}"#; 7].join(",");
+            let data = [r#"{"numeroControlePNCP":"x"}"#; 7].join(",");
             let body = format!(r#"{{"data":[{data}],"totalRegistros":{total}}}"#);
             Ok(lavra_extract::reading::Reply { body: body.into(), ..reply(200, "") })
         })

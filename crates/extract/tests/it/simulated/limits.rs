@@ -34,8 +34,9 @@ async fn follow(limits: &[u64], millis: u64, as_server_error: bool) {
     assert!(ended.is_err(), "there was not enough to read");
 
     for (number, bears) in limits.iter().enumerate() {
-        let end = minute * (number as u32 + 1);
-        let given = simulation.outside.given_during(end - Duration::from_secs(40)..end);
+        let begin = minute * number as u32;
+        let measured = begin + Duration::from_secs(20)..begin + minute;
+        let given = simulation.outside.given_during(measured);
         let mean = millis as f64 * 1.25 / 1000.0;
         let best = 40.0 * *bears as f64 / mean;
         let share = given as f64 / best;

@@ -6,27 +6,33 @@ use lavra_extract::reading::{self, Reply};
 use lavra_world::{Faults, WorldConfig};
 
 use super::outside::{Trouble, reply};
-use super::{ATAS, CONTRATOS, PREGOES, Ran, Simulation, latency};
+use super::{ATAS, CONTRATOS, PREGOES, Simulation, latency};
 
 const LASTS: Duration = Duration::from_secs(600);
 /// Until the breakers open there is no telling an outage from a bad moment.
 const NOTICED: Duration = Duration::from_secs(60);
 
-fn refused() -> Result<Reply, reading::Trouble> {
-    Err(reading::Trouble::Connection("connection refused".into()))
+/// What everyone hears while it lasts.
+#[derive(Clone, Copy, Debug)]
+enum Heard {
+    Refused,
+    Unavailable,
+    TooMany,
 }
 
-fn unavailable() -> Result<Reply, reading::Trouble> {
-    Ok(reply(503, "<html>Service Unavailable</html>"))
+impl Heard {
+    fn answer(self) -> Result<Reply, reading::Trouble> {
+        match self {
+            Self::Refused => Err(reading::Trouble::Connection("connection refused".into())),
+            Self::Unavailable => Ok(reply(503, "<html>Service Unavailable</html>")),
+            Self::TooMany => Ok(reply(429, "<html>Limite de Requisições Excedido</html>")),
+        }
+    }
 }
 
-fn storm() -> Result<Reply, reading::Trouble> {
-    Ok(reply(429, "<html>Limite de Requisições Excedido</html>"))
-}
-
-async fn through(begins: Duration, instead: fn() -> Result<Reply, reading::Trouble>) -> Ran {
+async fn through(begins: Duration, heard: Heard) {
     let trouble: Trouble =
-        Box::new(move |asked| (begins..begins + LASTS).contains(&asked.at).then(instead));
+        Box::new(move |asked| (begins..begins + LASTS).contains(&asked.at).then(|| heard.answer()));
     let config = WorldConfig { seed: 5, scale: 0.008, ..WorldConfig::default() };
     let faults = Faults { latency: latency(800), ..Faults::default() };
     let lists = [CONTRATOS, ATAS, PREGOES];
@@ -49,39 +55,38 @@ async fn through(begins: Duration, instead: fn() -> Result<Reply, reading::Troub
     assert!(at_first <= 120, "{at_first} requests before it was noticed");
     let probes = simulation.outside.asked_during(begins + NOTICED..begins + LASTS);
     assert!((1..=13 * lists.len()).contains(&probes), "{probes} probes");
-    ran
 }
 
 const MIDST: Duration = Duration::from_secs(30);
 
 #[tokio::test(start_paused = true)]
 async fn nobody_answers_in_the_midst_of_a_run() {
-    through(MIDST, refused).await;
+    through(MIDST, Heard::Refused).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn everything_is_unavailable_in_the_midst_of_a_run() {
-    through(MIDST, unavailable).await;
+    through(MIDST, Heard::Unavailable).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn everything_is_too_much_in_the_midst_of_a_run() {
-    through(MIDST, storm).await;
+    through(MIDST, Heard::TooMany).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn nobody_answers_from_the_first_page_on() {
-    through(Duration::ZERO, refused).await;
+    through(Duration::ZERO, Heard::Refused).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn everything_is_unavailable_from_the_first_page_on() {
-    through(Duration::ZERO, unavailable).await;
+    through(Duration::ZERO, Heard::Unavailable).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn everything_is_too_much_from_the_first_page_on() {
-    through(Duration::ZERO, storm).await;
+    through(Duration::ZERO, Heard::TooMany).await;
 }
 
 /// The world's own kind: connections that stay open and say nothing.

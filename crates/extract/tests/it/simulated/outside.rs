@@ -108,12 +108,12 @@ impl Outside {
 
     /// Whether nobody should ask for this any more.
     async fn is_durable(&self, asked: &Asked) -> bool {
-        let Some(list) = LISTS.iter().find(|(_, endpoint, fan_out)| {
+        let Some((name, ..)) = LISTS.iter().find(|(_, endpoint, fan_out)| {
             endpoint.path() == asked.path && fan_out.map(|f| f.to_string()) == asked.fan_out
         }) else {
             return false;
         };
-        let id = ExtractionId::new(list.0, asked.from.first_of_month());
+        let id = ExtractionId::new(name, asked.from.first_of_month());
         let Some(task) = self.memory.task(&id).await.unwrap() else { return false };
         // Whoever finds out the totals again asks for page 1 of each window.
         if asked.page == 1 && task.status == Status::Discovering {
