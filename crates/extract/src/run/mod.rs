@@ -33,7 +33,7 @@ use crate::machine::{Happening, Next, next};
 use crate::model::{Extraction, ExtractionId, Status};
 use crate::plan::{Plan, Wanted, plan};
 use crate::sink::{Sink, persist};
-use crate::source::Source;
+use crate::source::{Endpoint, Source};
 use crate::store::{Change, Held, Scope, Store, Want, Write, Written};
 use tally::Tally;
 use under_way::UnderWay;
@@ -260,10 +260,20 @@ impl Run {
         limit: usize,
         away: &BTreeSet<String>,
     ) -> Result<Vec<Extraction>> {
-        let mut scope = self.scope.clone();
-        scope.endpoints.retain(|name| !self.endpoint_of(name).is_some_and(|e| away.contains(e)));
-        if limit == 0 || (scope.endpoints.is_empty() && !away.is_empty()) {
+        if limit == 0 {
             return Ok(Vec::new());
+        }
+        let mut scope = self.scope.clone();
+        if !away.is_empty() {
+            if scope.endpoints.is_empty() {
+                let all = self.source().endpoints.iter().flat_map(Endpoint::all_series);
+                scope.endpoints = all.map(|series| series.name()).collect();
+            }
+            let is_away = |name: &str| self.endpoint_of(name).is_some_and(|e| away.contains(e));
+            scope.endpoints.retain(|name| !is_away(name));
+            if scope.endpoints.is_empty() {
+                return Ok(Vec::new());
+            }
         }
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).len();
         let stale = self.extractor.settings.stale;
