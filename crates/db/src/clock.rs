@@ -7,9 +7,9 @@
 //! with a monotonic reading, and carried on from there.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 /// How far the wall clock may run ahead before it is followed.
@@ -39,6 +39,12 @@ impl Clock {
     /// A server's clock, to be told by [`Clock::set`] before it is asked.
     pub(crate) fn theirs() -> Self {
         Self::starting_at(Timestamp::now(), false)
+    }
+
+    /// The clock of a store in memory: it begins at `time` and follows tokio's, which a simulation
+    /// can stop.
+    pub fn simulated(time: Timestamp) -> Self {
+        Self::starting_at(time, false)
     }
 
     fn starting_at(time: Timestamp, is_ours: bool) -> Self {

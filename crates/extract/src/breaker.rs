@@ -1,9 +1,13 @@
 //! An outage of an endpoint: pause, say so, probe, go on.
 //!
 //! The portal was away for hours, twice in a week, and whoever went on asking burned every task to
-//! FAILED. When so many requests in a row have failed without one that went well, for long enough,
-//! the breaker opens: nothing is asked but one probe now and then, and no task is blamed. An
-//! endpoint's failures say nothing of another's, so each has its own.
+//! FAILED. When so many requests in a row have failed without one that went well, nothing is asked
+//! any more but one probe now and then, and if that lasts long enough it is an outage, which is told
+//! and for which no task is blamed. An endpoint's failures say nothing of another's, so each has its
+//! own.
+//!
+//! A page that always fails, or a window that is too much for the server, is no outage. So a probe
+//! should ask for something else, and little (`run/probe.rs`).
 
 use std::time::Duration;
 
@@ -11,14 +15,17 @@ use tokio::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Failures in a row that may be an outage,
+    /// Failures in a row after which only probes go out;
     pub failures: u32,
-    /// if nothing went well for so long.
+    /// an outage, if nothing goes well for so long.
     pub silence: Duration,
     /// The first and the longest wait between probes.
     pub probe_every: Duration,
     pub probe_at_most_every: Duration,
 }
+
+/// How often a probe goes out until it is certain that this is an outage.
+const PROBE_AT_FIRST: Duration = Duration::from_secs(2);
 
 impl Default for Settings {
     fn default() -> Self {
@@ -45,6 +52,8 @@ struct Open {
     probe_at: Instant,
     wait: Duration,
     is_probing: bool,
+    /// Whether it has lasted long enough to be called an outage.
+    is_outage: bool,
 }
 
 /// Whether a request may go out.
@@ -71,8 +80,9 @@ impl Breaker {
         Self { settings, failures: 0, failing_since: None, open: None }
     }
 
-    pub fn is_open(&self) -> bool {
-        self.open.is_some()
+    /// Whether the endpoint is away.
+    pub fn is_outage(&self) -> bool {
+        self.open.is_some_and(|open| open.is_outage)
     }
 
     /// Since when nothing has gone well.
@@ -96,30 +106,37 @@ impl Breaker {
         self.failures = 0;
         self.failing_since = None;
         match self.open.take() {
-            Some(_) => Change::Closed,
-            None => Change::None,
+            Some(Open { is_outage: true, .. }) => Change::Closed,
+            Some(_) | None => Change::None,
         }
     }
 
-    pub fn failed(&mut self, now: Instant) -> Change {
+    /// A request failed; others than the probe may have begun before it.
+    pub fn failed(&mut self, now: Instant, is_probe: bool) -> Change {
         self.failures += 1;
         let since = *self.failing_since.get_or_insert(now);
-        if let Some(open) = &mut self.open {
-            if open.is_probing {
-                open.wait = (open.wait * 2).min(self.settings.probe_at_most_every);
-                open.probe_at = now + open.wait;
-                open.is_probing = false;
+        let is_silent = now.duration_since(since) >= self.settings.silence;
+        let Some(open) = &mut self.open else {
+            if self.failures >= self.settings.failures {
+                let wait = PROBE_AT_FIRST;
+                self.open = Some(Open { probe_at: now, wait, is_probing: false, is_outage: false });
             }
             return Change::None;
-        }
-        let is_outage = self.failures >= self.settings.failures
-            && now.duration_since(since) >= self.settings.silence;
-        if !is_outage {
+        };
+        if !is_probe {
             return Change::None;
         }
-        let wait = self.settings.probe_every;
-        self.open = Some(Open { probe_at: now + wait, wait, is_probing: false });
-        Change::Opened
+        let mut change = Change::None;
+        if open.is_outage {
+            open.wait = (open.wait * 2).min(self.settings.probe_at_most_every);
+        } else if is_silent {
+            open.is_outage = true;
+            open.wait = self.settings.probe_every;
+            change = Change::Opened;
+        }
+        open.is_probing = false;
+        open.probe_at = now + open.wait;
+        change
     }
 
     /// A probe ended in a way that says nothing.
@@ -138,19 +155,36 @@ mod tests {
         begun + Duration::from_secs(seconds)
     }
 
-    #[test]
-    fn an_outage_opens_it_one_probe_at_a_time_goes_out_and_a_success_closes_it() {
-        let begun = Instant::now();
+    /// Fails until only probes go out.
+    fn suspected(begun: Instant) -> Breaker {
         let mut breaker = Breaker::new(Settings::default());
-        for n in 0..20 {
-            assert_eq!(breaker.ask(after(begun, n)), Verdict::Go);
-            assert_eq!(breaker.failed(after(begun, n)), Change::None, "not for long enough");
+        for _ in 0..6 {
+            assert_eq!(breaker.ask(begun), Verdict::Go);
+            assert_eq!(breaker.failed(begun, false), Change::None);
         }
-        assert_eq!(breaker.failed(after(begun, 20)), Change::Opened);
+        breaker
+    }
+
+    #[test]
+    fn probes_that_fail_for_long_enough_are_an_outage_and_a_success_ends_it() {
+        let begun = Instant::now();
+        let mut breaker = suspected(begun);
+        for n in 0..10 {
+            let now = after(begun, 2 * n);
+            assert_eq!(breaker.ask(now), Verdict::Probe);
+            assert_eq!(breaker.ask(now), Verdict::WaitForProbe);
+            assert_eq!(breaker.failed(now, false), Change::None, "begun before the probe");
+            assert_eq!(breaker.ask(now), Verdict::WaitForProbe);
+            assert_eq!(breaker.failed(now, true), Change::None, "not for long enough");
+            assert_eq!(breaker.ask(now), Verdict::Wait(after(begun, 2 * n + 2)));
+            assert!(!breaker.is_outage());
+        }
+        assert_eq!(breaker.ask(after(begun, 20)), Verdict::Probe);
+        assert_eq!(breaker.failed(after(begun, 20), true), Change::Opened);
+        assert!(breaker.is_outage());
         assert_eq!(breaker.ask(after(begun, 21)), Verdict::Wait(after(begun, 25)));
         assert_eq!(breaker.ask(after(begun, 25)), Verdict::Probe);
-        assert_eq!(breaker.ask(after(begun, 25)), Verdict::WaitForProbe);
-        assert_eq!(breaker.failed(after(begun, 30)), Change::None);
+        assert_eq!(breaker.failed(after(begun, 30), true), Change::None);
         assert_eq!(breaker.ask(after(begun, 31)), Verdict::Wait(after(begun, 40)), "twice as long");
         assert_eq!(breaker.ask(after(begun, 40)), Verdict::Probe);
         assert_eq!(breaker.succeeded(), Change::Closed);
@@ -158,11 +192,21 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_that_goes_well_was_no_outage() {
+        let begun = Instant::now();
+        let mut breaker = suspected(begun);
+        assert_eq!(breaker.ask(begun), Verdict::Probe);
+        assert_eq!(breaker.succeeded(), Change::None, "nothing was told");
+        assert_eq!(breaker.ask(begun), Verdict::Go);
+    }
+
+    #[test]
     fn failures_between_successes_are_no_outage() {
         let begun = Instant::now();
         let mut breaker = Breaker::new(Settings::default());
         for n in 0..1000 {
-            assert_eq!(breaker.failed(after(begun, n)), Change::None);
+            assert_eq!(breaker.ask(after(begun, n)), Verdict::Go);
+            assert_eq!(breaker.failed(after(begun, n), false), Change::None);
             if n % 5 == 4 {
                 assert_eq!(breaker.succeeded(), Change::None);
             }
@@ -172,23 +216,18 @@ mod tests {
     #[test]
     fn probes_become_rare_but_not_too_rare() {
         let begun = Instant::now();
-        let mut breaker = Breaker::new(Settings::default());
-        let mut now = begun;
-        while breaker.failed(now) == Change::None {
-            now += Duration::from_secs(5);
-        }
-        let mut probes = 0;
-        let outage = after(now, 600);
-        while now < outage {
+        let mut breaker = suspected(begun);
+        let (mut now, mut probes) = (begun, 0);
+        while now < after(begun, 600) {
             match breaker.ask(now) {
                 Verdict::Wait(until) => now = until,
                 Verdict::Probe => {
                     probes += 1;
-                    breaker.failed(now);
+                    breaker.failed(now, true);
                 }
                 other => panic!("{other:?}"),
             }
         }
-        assert!((10..=20).contains(&probes), "{probes} probes in ten minutes");
+        assert!((15..=30).contains(&probes), "{probes} probes in ten minutes");
     }
 }

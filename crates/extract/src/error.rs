@@ -25,8 +25,8 @@ pub enum Error {
     #[error("a part of the run came to a sudden end: {0}")]
     Ended(#[from] tokio::task::JoinError),
 
-    #[error("{0}")]
-    Export(String),
+    #[error("the export failed: {0}")]
+    Export(#[source] Box<dyn std::error::Error + Send + Sync>),
 
     /// A request of the user that makes no sense.
     #[error("{0}")]

@@ -146,7 +146,7 @@ impl Export {
             self.format.extension(),
             of = endpoint.name
         );
-        let directory = tempfile::tempdir().map_err(unwritten)?;
+        let directory = tempfile::tempdir().map_err(failed)?;
         let file = directory.path().join("export");
         let mut sheet = Sheet::open(&file, directory.path(), self.format, endpoint)?;
         for task in tasks {
@@ -155,11 +155,11 @@ impl Export {
         let rows = blocking(move || sheet.finish()).await?;
         if rows == 0 {
             // What an earlier export may have left there is not true any more.
-            self.to.remove(&key).await.map_err(unstored)?;
+            self.to.remove(&key).await.map_err(failed)?;
             return Ok(None);
         }
         let stored = self.to.put_file(&key, self.format.content_type(), &file).await;
-        let stored = stored.map_err(unstored)?;
+        let stored = stored.map_err(failed)?;
         let (bytes, sha256) = (stored.size, stored.sha256);
         Ok(Some(Written { endpoint: endpoint.name.clone(), period, key, rows, bytes, sha256 }))
     }
@@ -204,10 +204,10 @@ impl Sheet {
     fn open(file: &Path, scratch: &Path, format: Format, endpoint: &Endpoint) -> Result<Self> {
         Ok(match format {
             Format::JsonLines => {
-                Self::Lines { to: BufWriter::new(File::create(file).map_err(unwritten)?), rows: 0 }
+                Self::Lines { to: BufWriter::new(File::create(file).map_err(failed)?), rows: 0 }
             }
             Format::Parquet | Format::Csv => {
-                let scratch = Scratch::open(file, scratch, format, endpoint).map_err(unmade)?;
+                let scratch = Scratch::open(file, scratch, format, endpoint).map_err(failed)?;
                 Self::Table(Box::new(scratch))
             }
         })
@@ -225,22 +225,22 @@ impl Sheet {
         match self {
             Self::Lines { to, rows } => {
                 for record in &records {
-                    in_one_line(record.text, to).map_err(unwritten)?;
+                    in_one_line(record.text, to).map_err(failed)?;
                 }
                 *rows += records.len() as u64;
                 Ok(())
             }
-            Self::Table(scratch) => scratch.add(task, page, &records, endpoint).map_err(unmade),
+            Self::Table(scratch) => scratch.add(task, page, &records, endpoint).map_err(failed),
         }
     }
 
     fn finish(self) -> Result<u64> {
         match self {
             Self::Lines { mut to, rows } => {
-                to.flush().map_err(unwritten)?;
+                to.flush().map_err(failed)?;
                 Ok(rows)
             }
-            Self::Table(scratch) => scratch.finish().map_err(unmade),
+            Self::Table(scratch) => scratch.finish().map_err(failed),
         }
     }
 }
@@ -259,19 +259,8 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(job).await?
 }
 
-fn unwritten(error: std::io::Error) -> Error {
-    Error::Export(format!(
-        "a file in {} cannot be written: {error}",
-        std::env::temp_dir().display()
-    ))
-}
-
-fn unmade(error: lavra_db::duckdb::Error) -> Error {
-    Error::Export(format!("the file cannot be made: {error}"))
-}
-
-fn unstored(error: lavra_tasks::Error) -> Error {
-    Error::Export(error.to_string())
+fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Export(error.into())
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl Host {
 
     pub fn condition(&self) -> Condition {
         let state = self.state();
-        let open = state.endpoints.iter().filter(|(_, endpoint)| endpoint.breaker.is_open());
+        let open = state.endpoints.iter().filter(|(_, endpoint)| endpoint.breaker.is_outage());
         let mut open: Vec<String> = open.map(|(name, _)| name.clone()).collect();
         open.sort();
         Condition {
@@ -118,7 +118,7 @@ impl Host {
     pub fn away_for(&self, endpoint: &str) -> Option<Duration> {
         let state = self.state();
         let breaker = &state.endpoints.get(endpoint)?.breaker;
-        breaker.failing_since().filter(|_| breaker.is_open()).map(|since| since.elapsed())
+        breaker.failing_since().filter(|_| breaker.is_outage()).map(|since| since.elapsed())
     }
 
     /// Waits until a request to `endpoint` may go out; of those at most `most` at once.
@@ -187,7 +187,7 @@ impl Host {
                 }
                 Some(Ended::Well) => endpoint.breaker.succeeded(),
                 Some(Ended::Throttled { .. } | Ended::Failed { .. }) => {
-                    endpoint.breaker.failed(now)
+                    endpoint.breaker.failed(now, permit.is_probe)
                 }
             };
         }
@@ -234,6 +234,11 @@ pub struct Permit {
 }
 
 impl Permit {
+    /// Whether it is to find out if the endpoint answers at all.
+    pub fn is_probe(&self) -> bool {
+        self.is_probe
+    }
+
     /// Tells the host how it went; says whether an outage began or ended by it.
     pub fn end(mut self, ended: Ended) -> Change {
         self.is_over = true;

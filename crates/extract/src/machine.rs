@@ -36,6 +36,10 @@ pub enum Happening {
         error: String,
         wait: SignedDuration,
     },
+    /// It was too much for the server, and is asked for in smaller parts.
+    Halved {
+        error: String,
+    },
     /// Trying again cannot help.
     Refused {
         error: String,
@@ -132,6 +136,15 @@ pub fn next(task: &Extraction, happening: Happening, now: Timestamp) -> Result<N
             })
         }
         (Happening::DiscoveryFailed { .. }, _) => illegal("failed in its discovery"),
+
+        (Happening::Halved { error }, Status::Discovering) => Ok(Next {
+            status: resting(task),
+            attempts: 0,
+            failing_since: None,
+            last_error: Some(error),
+            ..same
+        }),
+        (Happening::Halved { .. }, _) => illegal("halved"),
 
         (Happening::Refused { error }, Status::Discovering | Status::Fetching) => Ok(Next {
             status: Status::Failed,
@@ -250,6 +263,7 @@ mod tests {
             Happening::ClaimedToDiscover,
             Happening::Discovered { is_over: true },
             Happening::DiscoveryFailed { error: error(), wait },
+            Happening::Halved { error: error() },
             Happening::Refused { error: error() },
             Happening::ClaimedToFetch,
             Happening::GivenBack { reason: None },
@@ -270,6 +284,7 @@ mod tests {
                     (Happening::ClaimedToDiscover, Pending | Fetching) => Some(Discovering),
                     (Happening::Discovered { .. }, Discovering) => Some(Fetching),
                     (Happening::DiscoveryFailed { .. }, Discovering) => Some(Partial),
+                    (Happening::Halved { .. }, Discovering) => Some(Partial),
                     (Happening::Refused { .. }, Discovering | Fetching) => Some(Failed),
                     (Happening::ClaimedToFetch, Partial | Fetching) => Some(Fetching),
                     (Happening::GivenBack { .. }, Discovering | Fetching) => Some(Partial),

@@ -27,8 +27,9 @@ impl Scratch {
         endpoint: &Endpoint,
     ) -> duckdb::Result<Self> {
         let connection = Connection::open_in_memory()?;
-        let texts: String =
+        let texts: Vec<String> =
             (0..endpoint.columns.len()).map(|place| format!(", c{place} VARCHAR")).collect();
+        let texts = texts.concat();
         connection.execute_batch(&format!(
             "SET memory_limit = '512MB'; SET threads = 1; SET temp_directory = {};
              SET autoinstall_known_extensions = false;

@@ -1,8 +1,11 @@
 //! One page, asked for until it is there, or will not be.
 
-use std::time::{Duration, Instant};
+use std::sync::PoisonError;
+use std::time::Duration;
 
+use rand::RngExt as _;
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
 
 use super::Run;
 use crate::breaker::Change;
@@ -61,6 +64,13 @@ impl Run {
                 () = self.extractor.stop.cancelled() => return Ok(Asked::Stopped),
                 permit = self.extractor.host.permit(&endpoint.name, endpoint.in_flight) => permit,
             };
+            // What fails again and again may be this page, and not the endpoint.
+            if permit.is_probe()
+                && let Some(least) = self.least(&series, window)?
+            {
+                self.probe(permit, &series, &least).await;
+                continue;
+            }
             self.tally.request();
             let begun = Instant::now();
             let answer = self.extractor.client.fetch(&request.url).await;
@@ -104,10 +114,11 @@ impl Run {
     pub(super) fn backoff(&self, failed: u32) -> Duration {
         let settings = &self.extractor.settings;
         let full = settings.backoff * 2_u32.saturating_pow(failed.saturating_sub(1).min(16));
-        full.min(settings.longest_backoff).mul_f64(rand::random_range(0.5..1.0))
+        let mut luck = self.luck.lock().unwrap_or_else(PoisonError::into_inner);
+        full.min(settings.longest_backoff).mul_f64(luck.random_range(0.5..1.0))
     }
 
-    fn tell_of_outage(&self, change: Change, endpoint: &str, reading: &Reading) {
+    pub(super) fn tell_of_outage(&self, change: Change, endpoint: &str, reading: &Reading) {
         let endpoint = endpoint.to_owned();
         match (change, reading) {
             (Change::Opened, Reading::Retry(failure)) => {
@@ -121,16 +132,19 @@ impl Run {
     fn page(&self, page: &Page<'_>, answer: Result<Reply, Trouble>, digest: Digest) -> Asked {
         let reply = answer.unwrap_or_default();
         let (records, total) = (digest.records.unwrap_or(0), digest.total.unwrap_or(0));
+        // Numbers that no total of ours can be, as far as the tables have room for them.
+        let most = i64::from(i32::MAX);
+        let total_records = total.min(most);
         let done = Done {
             records,
-            total_records: total,
+            total_records,
             generation: page.task.generation,
             body_hash: hex(&Sha256::digest(&reply.body)),
             content_hash: format!("{:032x}", digest.content),
         };
         let mut arrival = self.arrival(page, reply, Outcome::Done(done));
-        arrival.total_records = Some(total);
-        arrival.total_pages = digest.pages;
+        arrival.total_records = Some(total_records);
+        arrival.total_pages = digest.pages.map(|pages| pages.clamp(0, most));
         Asked::Page { arrival: Box::new(arrival), total }
     }
 

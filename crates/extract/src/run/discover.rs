@@ -17,8 +17,9 @@ use crate::reading::{Failure, Kind};
 use crate::source::Endpoint;
 use crate::store::{Arrival, Held, Outcome};
 
-/// So often does page 1 fail before its window is halved.
+/// So often does page 1 fail before its window is halved, and one that was halved before.
 const HALVED_AFTER: i32 = 4;
+const HALVED_AGAIN_AFTER: i32 = 2;
 
 /// What came of asking for totals.
 enum Found {
@@ -46,6 +47,19 @@ impl Run {
             window.totals = None;
         }
         let found = self.totals(&task, windows, self.extractor.settings.attempts).await?;
+        self.settle(task, found, Held::Same).await
+    }
+
+    /// Finds the totals that a task still lacks, of windows that were halved or have moved. `None`
+    /// when the task is not at work any more.
+    pub(super) async fn discover_rest(
+        &self,
+        task: Extraction,
+        windows: Vec<Window>,
+    ) -> Result<Option<Extraction>> {
+        let discovering = self.change(task, Happening::ClaimedToDiscover, |_| {}).await?;
+        let Some(task) = discovering else { return Ok(None) };
+        let found = self.totals(&task, windows, 1).await?;
         self.settle(task, found, Held::Same).await
     }
 
@@ -159,12 +173,14 @@ impl Run {
         windows: Vec<Window>,
     ) -> Result<()> {
         let (id, error) = (task.task_id.clone(), failure.error.clone());
-        let endpoint = self.source().series(&task.endpoint_name).map(|series| series.endpoint);
-        let halved = endpoint
-            .filter(|_| is_too_much(failure.kind) && task.attempts + 1 >= HALVED_AFTER)
-            .and_then(|endpoint| self.halve(endpoint, &windows, place));
-        let is_away = endpoint.is_some_and(|e| self.extractor.host.away_for(&e.name).is_some());
-        let happening = if is_away {
+        let halved = self.halved(&task, &failure, &windows, place).await?;
+        let is_gone = self.source().series(&task.endpoint_name).is_some_and(|series| {
+            let away = self.extractor.host.away_for(&series.endpoint.name);
+            away.is_some_and(|away| away > self.extractor.settings.outage)
+        });
+        let happening = if halved.is_some() {
+            Happening::Halved { error: error.clone() }
+        } else if is_gone {
             self.leave(&id);
             Happening::GivenBack { reason: Some(error.clone()) }
         } else {
@@ -172,14 +188,35 @@ impl Run {
             let wait = SignedDuration::try_from(wait).unwrap_or_default();
             Happening::DiscoveryFailed { error: error.clone(), wait }
         };
+        // Totals that have moved are not kept: whoever takes the task finds out the new ones first.
+        let has_moved = task.discoveries > 0;
         self.change(task, happening, |write| {
             if let Some(change) = &mut write.change {
-                change.windows = halved;
+                change.windows = halved.or(has_moved.then_some(windows));
             }
         })
         .await?;
         self.tell(Event::DiscoveryFailed { task: id, error });
         Ok(())
+    }
+
+    /// The windows with the one halved that has failed, if it fails because it is too much: again
+    /// and again, while the endpoint answers to less.
+    async fn halved(
+        &self,
+        task: &Extraction,
+        failure: &Failure,
+        windows: &[Window],
+        place: usize,
+    ) -> Result<Option<Vec<Window>>> {
+        let patience = if windows.len() > 1 { HALVED_AGAIN_AFTER } else { HALVED_AFTER };
+        if !is_too_much(failure.kind) || task.attempts + 1 < patience {
+            return Ok(None);
+        }
+        let Some(series) = self.source().series(&task.endpoint_name) else { return Ok(None) };
+        let Some(halved) = self.halve(series.endpoint, windows, place) else { return Ok(None) };
+        let is_there = self.is_there(&series, &windows[place]).await?;
+        Ok(is_there.then_some(halved))
     }
 
     /// Two windows in the place of one that is too much for the server.

@@ -37,6 +37,12 @@ impl Run {
         let mut task = task;
         loop {
             let windows = self.windows(&task).await?;
+            // Whoever had it last could not find them out.
+            if windows.iter().any(|window| window.totals.is_none()) {
+                let Some(next) = self.discover_rest(task, windows).await? else { return Ok(()) };
+                task = next;
+                continue;
+            }
             let stored = self.stored(&task).await?;
             let pass = self.pass(&task, &windows, &stored).await?;
             if pass.is_lost {

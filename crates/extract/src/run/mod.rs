@@ -9,30 +9,34 @@
 mod ask;
 mod discover;
 mod fetch;
+mod probe;
 mod tally;
+mod under_way;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use lavra_tasks::model::{ProcessId, Token};
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::breaker;
 use crate::client::Fetch;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::{Event, Summary};
 use crate::host::Host;
 use crate::machine::{Happening, Next, next};
 use crate::model::{Extraction, ExtractionId, Status};
 use crate::plan::{Plan, Wanted, plan};
 use crate::sink::{Sink, persist};
-use crate::source::Source;
+use crate::source::{Endpoint, Source};
 use crate::store::{Change, Held, Scope, Store, Want, Write, Written};
 use tally::Tally;
+use under_way::UnderWay;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -102,6 +106,8 @@ struct Run {
     tally: Tally,
     /// Tasks that this run leaves as they are.
     left: Mutex<HashSet<ExtractionId>>,
+    /// What waits are spread by: the process's own, so that a simulation can be repeated.
+    luck: Mutex<StdRng>,
     /// When the run began: an open month that was fetched since is fresh.
     begun: Timestamp,
 }
@@ -132,6 +138,7 @@ impl Extractor {
 
     async fn go(self, scope: Scope, purpose: Purpose, planned: Event) -> Result<Summary> {
         let begun = self.store.clock().now();
+        let luck = StdRng::seed_from_u64(self.process.0.as_u128() as u64);
         let (sink, writer) = Sink::start(Arc::clone(&self.store));
         let run = Arc::new(Run {
             extractor: self,
@@ -139,6 +146,7 @@ impl Extractor {
             sink,
             tally: Tally::default(),
             left: Mutex::default(),
+            luck: Mutex::new(luck),
             begun,
         });
         run.tell(planned);
@@ -242,11 +250,14 @@ impl Run {
     }
 
     async fn work(self: &Arc<Self>) -> Result<()> {
+        let (mut discoveries, mut fetches) = (UnderWay::default(), UnderWay::default());
         loop {
-            self.discover_all().await?;
-            self.fetch_all().await?;
+            self.discover_all(&mut discoveries).await?;
+            self.fetch_all(&mut fetches).await?;
             if self.is_stopping() || !self.is_anything_left().await? {
-                return Ok(());
+                // After a stop: what is under way is finished.
+                discoveries.drain().await?;
+                return fetches.drain().await;
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
@@ -278,36 +289,66 @@ impl Run {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(task.clone());
     }
 
-    async fn candidates(&self, want: Want, limit: usize) -> Result<Vec<Extraction>> {
+    /// Whether an endpoint is away, and still waited for.
+    fn is_away(&self, endpoint: &str) -> bool {
+        let away = self.extractor.host.away_for(endpoint);
+        away.is_some_and(|away| away <= self.extractor.settings.outage)
+    }
+
+    /// What may be taken, of endpoints other than those that are away.
+    async fn candidates(
+        &self,
+        want: Want,
+        limit: usize,
+        away: &BTreeSet<String>,
+    ) -> Result<Vec<Extraction>> {
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let mut scope = self.scope.clone();
+        if !away.is_empty() {
+            if scope.endpoints.is_empty() {
+                let all = self.source().endpoints.iter().flat_map(Endpoint::all_series);
+                scope.endpoints = all.map(|series| series.name()).collect();
+            }
+            let is_away = |name: &str| self.endpoint_of(name).is_some_and(|e| away.contains(e));
+            scope.endpoints.retain(|name| !is_away(name));
+            if scope.endpoints.is_empty() {
+                return Ok(Vec::new());
+            }
+        }
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).len();
-        let found = self
-            .store()
-            .candidates(&self.scope, want, self.extractor.settings.stale, limit + left)
-            .await?;
+        let stale = self.extractor.settings.stale;
+        let found = self.store().candidates(&scope, want, stale, limit + left).await?;
         Ok(found.into_iter().filter(|task| !self.has_left(&task.task_id)).take(limit).collect())
     }
 
-    async fn discover_all(self: &Arc<Self>) -> Result<()> {
+    fn endpoint_of(&self, series: &str) -> Option<&str> {
+        self.source().series(series).map(|series| series.endpoint.name.as_str())
+    }
+
+    async fn discover_all(self: &Arc<Self>, under_way: &mut UnderWay) -> Result<()> {
         let mut told = false;
-        let mut under_way = JoinSet::new();
         while !self.is_stopping() {
-            let room = DISCOVERIES_AT_ONCE - under_way.len();
-            for task in self.candidates(Want::Discovery, room).await? {
+            let away = under_way.away(|endpoint| self.is_away(endpoint));
+            let room = DISCOVERIES_AT_ONCE.saturating_sub(under_way.at_work(&away));
+            for task in self.candidates(Want::Discovery, room, &away).await? {
                 if let Some(claimed) = self.claim(task, Happening::ClaimedToDiscover, false).await?
                 {
                     if !std::mem::replace(&mut told, true) {
                         let waiting = self.waiting_for_discovery().await?;
                         self.tell(Event::Discovering { waiting });
                     }
-                    under_way.spawn(Arc::clone(self).discover(claimed));
+                    let endpoint = self.endpoint_of(&claimed.endpoint_name).unwrap_or_default();
+                    under_way.spawn(endpoint.to_owned(), Arc::clone(self).discover(claimed));
                 }
             }
-            match under_way.join_next().await {
-                Some(ended) => ended??,
-                None => return Ok(()),
+            if under_way.at_work(&away) == 0 {
+                return Ok(());
             }
+            under_way.change(&away, |endpoint| self.is_away(endpoint)).await?;
         }
-        drain(under_way).await
+        Ok(())
     }
 
     async fn waiting_for_discovery(&self) -> Result<usize> {
@@ -316,25 +357,26 @@ impl Run {
         Ok(tasks.iter().filter(|task| waits(task.status)).count())
     }
 
-    async fn fetch_all(self: &Arc<Self>) -> Result<()> {
+    async fn fetch_all(self: &Arc<Self>, under_way: &mut UnderWay) -> Result<()> {
         let mut told = false;
-        let mut under_way = JoinSet::new();
         while !self.is_stopping() {
-            let room = self.extractor.settings.tasks.saturating_sub(under_way.len());
-            for task in self.candidates(Want::Pages, room).await? {
+            let away = under_way.away(|endpoint| self.is_away(endpoint));
+            let room = self.extractor.settings.tasks.saturating_sub(under_way.at_work(&away));
+            for task in self.candidates(Want::Pages, room, &away).await? {
                 if !std::mem::replace(&mut told, true) {
                     self.tell_what_is_missing().await?;
                 }
                 if let Some(claimed) = self.claim(task, Happening::ClaimedToFetch, true).await? {
-                    under_way.spawn(Arc::clone(self).fetch(claimed));
+                    let endpoint = self.endpoint_of(&claimed.endpoint_name).unwrap_or_default();
+                    under_way.spawn(endpoint.to_owned(), Arc::clone(self).fetch(claimed));
                 }
             }
-            match under_way.join_next().await {
-                Some(ended) => ended??,
-                None => return Ok(()),
+            if under_way.at_work(&away) == 0 {
+                return Ok(());
             }
+            under_way.change(&away, |endpoint| self.is_away(endpoint)).await?;
         }
-        drain(under_way).await
+        Ok(())
     }
 
     async fn tell_what_is_missing(&self) -> Result<()> {
@@ -370,11 +412,28 @@ impl Run {
         }
         let next = next(&task, happening, self.now())?;
         let held = Held::Claimed { by: self.extractor.process, begun };
-        let written = persist(self.store(), vec![write(&task, change(next.clone(), held))]).await?;
-        Ok(match written.first() {
-            Some(Written::Applied { token }) => Some(with_token(after(task, &next), *token)),
-            Some(Written::Lost) | None => None,
-        })
+        let token = self.take(write(&task, change(next.clone(), held))).await?;
+        Ok(token.map(|token| with_token(after(task, &next), token)))
+    }
+
+    /// Writes a claim. One that was heard though its answer was lost cannot be written again: the
+    /// task has its new token by then, and must not be taken for another's.
+    async fn take(&self, claim: Write) -> Result<Option<Token>> {
+        let id = claim.task.clone();
+        let (written, is_certain) = match self.store().write(vec![claim.clone()]).await {
+            Err(Error::Database(error)) if error.is_transient() => {
+                tracing::warn!(%error, task = %id, "whether the task was claimed is not known");
+                (persist(self.store(), vec![claim]).await?, false)
+            }
+            answer => (answer?, true),
+        };
+        match written.first() {
+            Some(Written::Applied { token }) => return Ok(Some(*token)),
+            Some(Written::Lost) | None if is_certain => return Ok(None),
+            Some(Written::Lost) | None => {}
+        }
+        let row = self.store().task(&id).await?;
+        Ok(row.filter(|row| row.process == Some(self.extractor.process)).map(|row| row.token))
     }
 
     /// Writes what happened to a task that this process holds. `None` when it does not any more.
@@ -412,14 +471,6 @@ impl Run {
             error: task.last_error.clone(),
         });
     }
-}
-
-/// After a stop: what is under way is finished.
-async fn drain(mut under_way: JoinSet<Result<()>>) -> Result<()> {
-    while let Some(ended) = under_way.join_next().await {
-        ended??;
-    }
-    Ok(())
 }
 
 fn change(next: Next, held: Held) -> Change {

@@ -136,7 +136,7 @@ async fn a_retry_takes_up_what_failed_and_plans_nothing(world: World) {
 
 async fn a_view_has_one_row_for_each_record(world: World) {
     filled(&world).await;
-    views::ensure(&world.database, &source()).await.unwrap();
+    views::ensure(world.database(), &source()).await.unwrap();
     let ask = async |sql| world.ask(sql).await;
     assert_eq!(ask("SELECT count(*) FROM psa.pncp_contratos_publicacao").await, "42");
     let keys = "SELECT count(DISTINCT numeroControlePNCP) FROM psa.pncp_contratos_publicacao
@@ -158,11 +158,11 @@ async fn a_view_has_one_row_for_each_record(world: World) {
 }
 
 async fn a_view_is_made_anew_when_the_source_says_otherwise(world: World) {
-    views::ensure(&world.database, &source()).await.unwrap();
-    views::ensure(&world.database, &source()).await.unwrap();
+    views::ensure(world.database(), &source()).await.unwrap();
+    views::ensure(world.database(), &source()).await.unwrap();
     let text = source().text.replace("{ name = \"niFornecedor\" },", "{ name = \"novo\" },");
     let other = Source::parse(&text).unwrap();
-    views::ensure(&world.database, &other).await.unwrap();
+    views::ensure(world.database(), &other).await.unwrap();
     let columns = "SELECT count(*) FROM information_schema.columns WHERE table_schema = 'psa'
                    AND table_name = 'pncp_contratos_publicacao' AND column_name = 'novo'";
     assert_eq!(world.ask(columns).await, "1");
@@ -170,7 +170,7 @@ async fn a_view_is_made_anew_when_the_source_says_otherwise(world: World) {
 
 async fn values_that_are_something_else_are_null_and_break_no_view(world: World) {
     filled(&world).await;
-    views::ensure(&world.database, &source()).await.unwrap();
+    views::ensure(world.database(), &source()).await.unwrap();
     world
         .meddle(
             r#"UPDATE psa.pncp_raw_responses SET response_content =

@@ -1,14 +1,14 @@
-//! What a store must do, on each engine.
+//! What a store must do, on each engine and in memory.
 
 use jiff::SignedDuration;
+use lavra_extract::Memory;
 use lavra_extract::machine::{Fetched, Happening};
 use lavra_extract::model::{Status, Stored, Totals};
 use lavra_extract::store::{Held, Outcome, Planned, Want, Write, Written};
-use lavra_testkit::on_each_engine;
 
-use crate::support::{World, scope, window};
+use crate::support::{World, on_each_store, scope, window};
 
-on_each_engine!(
+on_each_store!(
     a_plan_is_made_once,
     a_claim_has_a_new_token_and_who_had_the_old_one_has_lost,
     what_a_live_process_holds_is_nobody_else_s_until_it_dies,
@@ -22,6 +22,19 @@ on_each_engine!(
     pages_that_are_missing_can_be_asked_for,
     progress_is_the_sum_of_what_is_stored,
 );
+
+/// How many responses are kept.
+async fn responses(world: &World) -> String {
+    let sql = "SELECT count(*) FROM psa.pncp_raw_responses";
+    world.look(sql, |memory| memory.responses().len().to_string()).await
+}
+
+/// The id of the response that page 1 stands on.
+async fn response_of_page_1(world: &World) -> String {
+    let task = world.task(1).await.task_id;
+    let sql = "SELECT response_id FROM psa.pncp_pages WHERE page = 1";
+    world.look(sql, |memory| memory.response_of(&task, 1).unwrap().id.to_string()).await
+}
 
 async fn a_plan_is_made_once(world: World) {
     world.plan(3).await;
@@ -121,7 +134,7 @@ async fn a_page_is_stored_with_its_body_or_not_at_all(world: World) {
         |token, arrivals| Write { task: task.task_id.clone(), token, change: None, arrivals };
     let pages = vec![world.arrival(2, "two", 10), world.arrival(3, "three", 5)];
     assert_eq!(world.write(write(task.token - 1, pages.clone())).await, Written::Lost);
-    assert_eq!(world.ask("SELECT count(*) FROM psa.pncp_raw_responses").await, "1");
+    assert_eq!(responses(&world).await, "1");
     let token = task.token;
     assert_eq!(world.write(write(token, pages)).await, Written::Applied { token });
     let stored = world.store.stored(&task.task_id).await.unwrap();
@@ -129,12 +142,25 @@ async fn a_page_is_stored_with_its_body_or_not_at_all(world: World) {
     assert_eq!(stored, [page(1, 10), page(2, 10), page(3, 5)]);
     let body = "SELECT r.response_content FROM psa.pncp_raw_responses r
                 JOIN psa.pncp_pages p ON p.response_id = r.id WHERE p.page = 3";
-    assert_eq!(world.ask(body).await, r#"{"content":"three — São"}"#);
+    let kept = |memory: &Memory| memory.response_of(&task.task_id, 3).unwrap();
+    let text = |memory: &Memory| String::from_utf8(kept(memory).body.unwrap().into()).unwrap();
+    assert_eq!(world.look(body, text).await, r#"{"content":"three — São"}"#);
     let row = "SELECT concat_ws(' ', endpoint_url, endpoint_name, response_code, data_date, run_id,
                    total_records, total_pages, current_page, page_size, outcome, task_id, elapsed_ms)
                FROM psa.pncp_raw_responses WHERE current_page = 3";
+    let columns = |memory: &Memory| {
+        let kept = kept(memory);
+        let (total, pages) = (kept.total_records.unwrap(), kept.total_pages.unwrap());
+        let (page, size, elapsed) = (kept.current_page, kept.page_size, kept.elapsed.as_millis());
+        let (url, name, code, day, run) =
+            (kept.url, kept.endpoint_name, kept.code, kept.data_date, kept.run);
+        let task = &task.task_id;
+        format!(
+            "{url} {name} {code} {day} {run} {total} {pages} {page} {size} data {task} {elapsed}"
+        )
+    };
     assert_eq!(
-        world.ask(row).await,
+        world.look(row, columns).await,
         "http://127.0.0.1/v1/contratos contratos_publicacao 200 2024-01-01 a run 25 3 3 10 data \
          contratos_publicacao_2024-01-01 7"
     );
@@ -151,12 +177,20 @@ async fn a_failure_is_kept_and_no_page(world: World) {
     assert_eq!(world.store.stored(&task.task_id).await.unwrap().len(), 1);
     let row = "SELECT concat_ws(' ', outcome, response_code, error) FROM psa.pncp_raw_responses
                WHERE outcome = 'failed'";
-    assert_eq!(world.ask(row).await, "failed 500 status 500");
+    let kept = |memory: &Memory| {
+        let responses = memory.responses();
+        let failed = responses.iter().find_map(|response| match &response.outcome {
+            Outcome::Failed { error } => Some(format!("failed {} {error}", response.code)),
+            Outcome::Done(_) => None,
+        });
+        failed.unwrap()
+    };
+    assert_eq!(world.look(row, kept).await, "failed 500 status 500");
 }
 
 async fn the_same_content_again_is_not_stored_twice(world: World) {
     let task = world.fetching(world.process().await).await;
-    let first = world.ask("SELECT response_id FROM psa.pncp_pages").await;
+    let first = response_of_page_1(&world).await;
     let mut again = world.arrival(1, "one", 10);
     if let Outcome::Done(done) = &mut again.outcome {
         (done.total_records, done.generation) = (26, 2);
@@ -165,8 +199,8 @@ async fn the_same_content_again_is_not_stored_twice(world: World) {
     let fresh = world.arrival(2, "two", 10);
     let (id, token) = (task.task_id.clone(), task.token);
     world.write(Write { task: id, token, change: None, arrivals: vec![again, fresh] }).await;
-    assert_eq!(world.ask("SELECT count(*) FROM psa.pncp_raw_responses").await, "2");
-    assert_eq!(world.ask("SELECT response_id FROM psa.pncp_pages WHERE page = 1").await, first);
+    assert_eq!(responses(&world).await, "2");
+    assert_eq!(response_of_page_1(&world).await, first);
     let stored = world.store.stored(&task.task_id).await.unwrap();
     assert_eq!((stored[0].total_records, stored[0].generation), (26, 2), "seen anew");
     let page = &world.store.pages(&task.task_id).await.unwrap()[0];
@@ -179,12 +213,8 @@ async fn another_content_takes_the_place_of_the_first(world: World) {
     let id = other.id.to_string();
     let (task_id, token) = (task.task_id.clone(), task.token);
     world.write(Write { task: task_id, token, change: None, arrivals: vec![other] }).await;
-    assert_eq!(
-        world.ask("SELECT count(*) FROM psa.pncp_raw_responses").await,
-        "2",
-        "both are kept"
-    );
-    assert_eq!(world.ask("SELECT response_id FROM psa.pncp_pages").await, id);
+    assert_eq!(responses(&world).await, "2", "both are kept");
+    assert_eq!(response_of_page_1(&world).await, id);
     assert_eq!(world.store.stored(&task.task_id).await.unwrap()[0].records, 9);
 }
 
@@ -214,8 +244,12 @@ async fn pages_that_are_missing_can_be_asked_for(world: World) {
     assert_eq!(task.last_error.as_deref(), Some("2 pages could not be had: status 500"));
     let missing = "SELECT string_agg(task_id || ' ' || page_number, ', ' ORDER BY page_number)
                    FROM psa.pncp_missing_pages";
-    let id = task.task_id.0;
-    assert_eq!(world.ask(missing).await, format!("{id} 2, {id} 3"));
+    let id = &task.task_id;
+    let kept = |memory: &Memory| {
+        let pages = memory.missing(id).into_iter().map(|page| format!("{id} {page}"));
+        pages.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(world.look(missing, kept).await, format!("{id} 2, {id} 3"));
 }
 
 async fn progress_is_the_sum_of_what_is_stored(world: World) {

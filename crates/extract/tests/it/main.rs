@@ -1,4 +1,4 @@
-//! The tests of extraction, against real databases and a world on loopback.
+//! The tests of extraction, against real databases and a world on loopback, and under virtual time.
 
 #![allow(clippy::unwrap_used, reason = "what is absent here fails the test, as it should")]
 
@@ -6,5 +6,6 @@ mod after;
 mod contract;
 mod paper;
 mod runs;
+mod simulated;
 mod support;
 mod whole_world;

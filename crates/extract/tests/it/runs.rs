@@ -29,6 +29,7 @@ on_each_engine!(
     three_runs_share_a_plan,
     a_page_that_is_short_is_told_after_three_discoveries,
     a_total_of_a_billion_is_asked_for_again_and_then_refused,
+    a_total_beyond_all_numbers_on_a_later_page_is_one_that_moved,
 );
 
 pub(crate) fn quiet() -> Fault {
@@ -104,7 +105,7 @@ pub(crate) async fn whole(world: &World, paper: &Arc<Paper>) -> Ran {
 /// The keys of all records that count, with how often each stands there.
 async fn records(world: &World, month: i8) -> Vec<i64> {
     let task = world.task(month).await;
-    let sql: &'static str = match &world.database {
+    let sql: &'static str = match world.database() {
         lavra_db::Database::Duck(_) => {
             "SELECT string_agg(k, ',' ORDER BY k::INT) FROM (
                  SELECT p.task_id, unnest(json_extract_string(r.response_content,
@@ -321,4 +322,21 @@ async fn a_total_of_a_billion_is_asked_for_again_and_then_refused(world: World) 
     let error = failed.last_error.unwrap();
     assert!(error.starts_with("it announces 1000000000 records in 100000000 pages"), "{error}");
     assert_eq!(world.ask("SELECT count(DISTINCT task_id) FROM psa.pncp_pages").await, "1");
+}
+
+async fn a_total_beyond_all_numbers_on_a_later_page_is_one_that_moved(world: World) {
+    let told = std::sync::atomic::AtomicBool::new(false);
+    let paper = Arc::new(Paper::new(Box::new(move |_, page| {
+        let is_first = page == 3 && !told.swap(true, std::sync::atomic::Ordering::Relaxed);
+        let records = ["{}"; 10].join(",");
+        let body = format!(
+            r#"{{"data":[{records}],"totalRegistros":9000000000000000000,"totalPaginas":90000000000}}"#
+        );
+        is_first.then(|| Ok(reply(200, body)))
+    })));
+    paper.set("20240101", 45);
+    paper.set("20240201", 5);
+    let ran = whole(&world, &paper).await;
+    assert_eq!((ran.summary.complete, ran.summary.drifts), (2, 1), "{:?}", ran.summary);
+    assert_eq!(records(&world, 1).await, (0..45).collect::<Vec<_>>());
 }

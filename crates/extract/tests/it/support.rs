@@ -1,4 +1,4 @@
-//! A store of its own for each test, on one of the engines.
+//! A store of its own for each test: on one of the engines, or in memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::civil::date;
 use lavra_db::{Database, Migration, Schema, Target, migrate};
+use lavra_extract::Memory;
 use lavra_extract::machine::{Happening, next};
 use lavra_extract::model::{Extraction, ExtractionId, Totals, Window};
 use lavra_extract::store::{
@@ -22,15 +23,34 @@ pub(crate) const NAME: &str = "contratos_publicacao";
 
 pub(crate) struct World {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) database: Database,
-    tasks: Arc<dyn lavra_tasks::store::Store>,
-    _place: Place,
+    kept: Kept,
+}
+
+/// Where the store is.
+enum Kept {
+    Database { database: Database, tasks: Arc<dyn lavra_tasks::store::Store>, _place: Place },
+    Memory(Memory),
 }
 
 enum Place {
     File { _directory: TempDir },
     Server { _server: Server },
 }
+
+/// Makes of each function a test on each engine, and one in memory.
+macro_rules! on_each_store {
+    ($($behaviour:ident),* $(,)?) => {
+        lavra_testkit::on_each_engine!($($behaviour),*);
+
+        mod memory {
+            $(#[tokio::test(start_paused = true)]
+            async fn $behaviour() {
+                super::$behaviour(crate::support::World::in_memory()).await;
+            })*
+        }
+    };
+}
+pub(crate) use on_each_store;
 
 pub(crate) fn migrations() -> Vec<Migration> {
     let mut all = lavra_tasks::MIGRATIONS.to_vec();
@@ -48,7 +68,7 @@ impl World {
     pub(crate) async fn on_postgres() -> Self {
         let server = Server::create(POSTGRES, &migrations()).await;
         let world = Self::open(&server.target(), Place::Server { _server: server }).await;
-        prove_sessions(&world.database).await;
+        prove_sessions(world.database()).await;
         world
     }
 
@@ -62,12 +82,36 @@ impl World {
         migrate(&database, &migrations()).await.unwrap();
         let tasks = lavra_tasks::store(&database).await.unwrap();
         let store = lavra_extract::store_of(&database, "pncp");
-        Self { store, database, tasks, _place: place }
+        Self { store, kept: Kept::Database { database, tasks, _place: place } }
+    }
+
+    pub(crate) fn in_memory() -> Self {
+        let memory = Memory::new("2026-11-16T10:00:00Z".parse().unwrap());
+        Self { store: Arc::new(memory.clone()), kept: Kept::Memory(memory) }
+    }
+
+    pub(crate) fn database(&self) -> &Database {
+        match &self.kept {
+            Kept::Database { database, .. } => database,
+            Kept::Memory(_) => panic!("there is no database in memory"),
+        }
+    }
+
+    /// What a database answers to `sql`, or a store in memory to `look`.
+    pub(crate) async fn look(
+        &self,
+        sql: &'static str,
+        look: impl FnOnce(&Memory) -> String,
+    ) -> String {
+        match &self.kept {
+            Kept::Database { .. } => self.ask(sql).await,
+            Kept::Memory(memory) => look(memory),
+        }
     }
 
     /// The first column of the first row, as text.
     pub(crate) async fn ask(&self, sql: &'static str) -> String {
-        match &self.database {
+        match self.database() {
             Database::Duck(duck) => {
                 let read = move |connection: &lavra_db::duckdb::Connection| {
                     let sql = format!("SELECT x::VARCHAR FROM ({sql}) q(x)");
@@ -84,7 +128,7 @@ impl World {
 
     /// Changes what is stored, behind everyone's back.
     pub(crate) async fn meddle(&self, sql: &'static str) {
-        match &self.database {
+        match self.database() {
             Database::Duck(duck) => {
                 let job = move |tx: &lavra_db::duckdb::Connection| tx.execute_batch(sql);
                 duck.write("meddle", job).await.unwrap();
@@ -99,7 +143,7 @@ impl World {
                    JOIN psa.pncp_raw_responses r ON r.id = p.response_id
                    JOIN psa.pncp_extraction_tasks t ON t.task_id = p.task_id
                    WHERE p.task_id = $1 AND p.page <= t.total_pages ORDER BY p.page";
-        match &self.database {
+        match self.database() {
             Database::Duck(duck) => {
                 let id = task.0.clone();
                 let read = move |connection: &lavra_db::duckdb::Connection| {
@@ -119,13 +163,21 @@ impl World {
     /// A process that lives.
     pub(crate) async fn process(&self) -> ProcessId {
         let id = ProcessId(self.store.clock().new_id());
-        let process = Process { id, name: "test".into(), kinds: Vec::new() };
-        self.tasks.beat(process, Vec::new()).await.unwrap();
+        match &self.kept {
+            Kept::Database { tasks, .. } => {
+                let process = Process { id, name: "test".into(), kinds: Vec::new() };
+                tasks.beat(process, Vec::new()).await.unwrap();
+            }
+            Kept::Memory(memory) => memory.beat(id),
+        }
         id
     }
 
     pub(crate) async fn retire(&self, process: ProcessId) {
-        self.tasks.retire(process).await.unwrap();
+        match &self.kept {
+            Kept::Database { tasks, .. } => tasks.retire(process).await.unwrap(),
+            Kept::Memory(memory) => memory.retire(process),
+        }
     }
 
     pub(crate) async fn plan(&self, months: i8) {
