@@ -86,10 +86,14 @@ fn open(database: &Path) -> Result<Connection> {
     // As Lavra opens it: see `crates/db/src/duck/open.rs` for the reasons.
     let config =
         Config::default().with("max_vacuum_tasks", "0")?.with("checkpoint_threshold", "1TB")?;
+    let config = config.with("threads", "1")?;
     let connection = Connection::open_in_memory_with_flags(config)?;
     let file = database.to_string_lossy().replace('\'', "''");
+    let block = if database.exists() { "" } else { ", BLOCK_SIZE 65536" };
     connection
-        .execute_batch(&format!("ATTACH '{file}' AS bench (STORAGE_VERSION 'v1.2.0'); USE bench;"))
+        .execute_batch(&format!(
+            "ATTACH '{file}' AS bench (STORAGE_VERSION 'v1.2.0'{block}); USE bench;"
+        ))
         .context("cannot open the file")?;
     Ok(connection)
 }

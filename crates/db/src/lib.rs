@@ -42,12 +42,21 @@ impl Database {
     /// Opens `target`. A PostgreSQL server that does not answer is tried again for `patience`
     /// before this gives up; a DuckDB file that another process holds is an error at once.
     pub async fn open(target: &Target, schema: Schema, patience: Duration) -> Result<Self> {
+        Self::open_with(target, schema, patience, duck::Options::default()).await
+    }
+
+    /// The same; a file with these options.
+    pub async fn open_with(
+        target: &Target,
+        schema: Schema,
+        patience: Duration,
+        options: duck::Options,
+    ) -> Result<Self> {
         match target {
             Target::File(path) => {
                 let path = path.clone();
-                let opened = tokio::task::spawn_blocking(move || {
-                    Duck::open(&path, schema, duck::Options::default())
-                });
+                let opened =
+                    tokio::task::spawn_blocking(move || Duck::open(&path, schema, options));
                 Ok(Self::Duck(opened.await.map_err(Error::thread)??))
             }
             Target::Postgres(url) => Ok(Self::Postgres(Pg::connect(url, schema, patience).await?)),

@@ -36,7 +36,9 @@ pub fn digest(
         pages: response.pages.as_ref().map(parts),
         count: None,
     };
-    let mut reader = serde_json::Deserializer::from_slice(body);
+    // Once for the whole: from bytes, every text in it would be checked by itself.
+    let text = std::str::from_utf8(body).map_err(serde_json::Error::custom)?;
+    let mut reader = serde_json::Deserializer::from_str(text);
     let walk = Walk { found: &mut found, wanted, within: endpoint.count.as_ref().map(parts) };
     let content = walk.deserialize(&mut reader)?;
     reader.end()?;

@@ -134,6 +134,7 @@ impl Host {
                         endpoint: endpoint.to_owned(),
                         begun: Instant::now(),
                         is_probe,
+                        is_landed: false,
                         is_over: false,
                     };
                 }
@@ -171,13 +172,26 @@ impl Host {
         Answer::Go { is_probe }
     }
 
-    fn end(&self, permit: &Permit, ended: Option<Ended>) -> Change {
+    fn land(&self, permit: &mut Permit) {
+        if std::mem::replace(&mut permit.is_landed, true) {
+            return;
+        }
+        let mut state = self.state();
+        state.limiter.landed();
+        if let Some(endpoint) = state.endpoints.get_mut(&permit.endpoint) {
+            endpoint.in_flight = endpoint.in_flight.saturating_sub(1);
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    fn end(&self, permit: &mut Permit, ended: Option<Ended>) -> Change {
+        self.land(permit);
         let now = Instant::now();
         let mut state = self.state();
         let State { limiter, endpoints, not_before, pauses } = &mut *state;
         let mut change = Change::None;
         if let Some(endpoint) = endpoints.get_mut(&permit.endpoint) {
-            endpoint.in_flight = endpoint.in_flight.saturating_sub(1);
             change = match ended {
                 None => {
                     if permit.is_probe {
@@ -192,7 +206,7 @@ impl Host {
             };
         }
         match ended {
-            None => limiter.ended(),
+            None => {}
             Some(Ended::Well) => {
                 limiter.succeeded(permit.begun, now);
                 *pauses = 0;
@@ -230,6 +244,7 @@ pub struct Permit {
     endpoint: String,
     begun: Instant,
     is_probe: bool,
+    is_landed: bool,
     is_over: bool,
 }
 
@@ -239,11 +254,17 @@ impl Permit {
         self.is_probe
     }
 
+    /// The answer has come: another request may go out while this one is looked at.
+    pub fn land(&mut self) {
+        let host = Arc::clone(&self.host);
+        host.land(self);
+    }
+
     /// Tells the host how it went; says whether an outage began or ended by it.
     pub fn end(mut self, ended: Ended) -> Change {
         self.is_over = true;
         let host = Arc::clone(&self.host);
-        host.end(&self, Some(ended))
+        host.end(&mut self, Some(ended))
     }
 }
 

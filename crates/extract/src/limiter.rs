@@ -2,8 +2,8 @@
 //!
 //! Nobody tells: the portal counts requests in flight, answers the surplus with 429 or 500, and
 //! how many it bears changes with the hour. So the number is found out and followed: one more
-//! when the number was reached and all went well for a round, a quarter less when a request was
-//! refused. Refusals of requests that were under way together are one event, or a burst would
+//! when the number was reached and all went well for a round (at first twice as many, until
+//! something is refused), a quarter less when a request was refused. Refusals of requests that were under way together are one event, or a burst would
 //! take it to the floor. What was too much is remembered: the nearer and the more often, the
 //! longer it waits before it tries that number again, because each try costs the server a refusal.
 
@@ -23,6 +23,8 @@ pub struct Limiter {
     /// Whether as many as allowed were under way since the limit last changed.
     was_reached: bool,
     changed: Instant,
+    /// Whether nothing was ever refused.
+    is_finding: bool,
     /// The number that was too much, and how many rounds to wait before it is tried again.
     too_much: Option<usize>,
     patience: usize,
@@ -39,6 +41,7 @@ impl Limiter {
             strains: 0,
             was_reached: false,
             changed: now,
+            is_finding: true,
             too_much: None,
             patience: 1,
         }
@@ -62,16 +65,21 @@ impl Limiter {
         true
     }
 
+    /// One is no longer under way; how it went may be said later.
+    pub fn landed(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
     /// One that began at `begun` went well.
     pub fn succeeded(&mut self, begun: Instant, now: Instant) {
-        self.in_flight = self.in_flight.saturating_sub(1);
         if begun < self.changed {
             return;
         }
         self.successes += 1;
-        let next = self.limit + 1;
+        let next = if self.is_finding { self.limit * 2 } else { self.limit + 1 };
+        let next = next.min(self.cap);
         let rounds = if self.too_much == Some(next) { self.patience } else { 1 };
-        if self.was_reached && next <= self.cap && self.successes >= self.limit * rounds {
+        if self.was_reached && next > self.limit && self.successes >= self.limit * rounds {
             if self.too_much.is_some_and(|too_much| next > too_much) {
                 // It bears more than it did.
                 self.too_much = None;
@@ -83,10 +91,10 @@ impl Limiter {
 
     /// One that began at `begun` was refused because there were too many.
     pub fn refused(&mut self, begun: Instant, now: Instant) {
-        self.in_flight = self.in_flight.saturating_sub(1);
         if begun < self.changed {
             return;
         }
+        self.is_finding = false;
         self.patience = match self.too_much {
             Some(too_much) if too_much == self.limit => (self.patience * 2).min(LONGEST_PATIENCE),
             _ => 1,
@@ -101,19 +109,14 @@ impl Limiter {
         if begun >= self.changed {
             self.strains += 1;
             if self.strains >= 2 && self.strains * 3 > self.successes {
-                return self.refused(begun, now);
+                self.refused(begun, now);
             }
         }
-        self.ended();
-    }
-
-    /// One ended in a way that says nothing of how many the host bears.
-    pub fn ended(&mut self) {
-        self.in_flight = self.in_flight.saturating_sub(1);
     }
 
     /// After an outage it begins anew: nobody knows what the host bears now.
     pub fn restart(&mut self, now: Instant) {
+        self.is_finding = false;
         self.too_much = None;
         self.patience = 1;
         self.change(1, now);
@@ -172,11 +175,13 @@ mod tests {
             now = end;
             if is_served {
                 at_work -= 1;
+                limiter.landed();
                 limiter.succeeded(began, now);
                 if let Some(count) = served.get_mut(now.duration_since(start).as_secs() as usize) {
                     *count += 1;
                 }
             } else {
+                limiter.landed();
                 limiter.refused(began, now);
             }
         }
@@ -221,6 +226,7 @@ mod tests {
         let together = begun + Duration::from_secs(1);
         while limiter.begin() {}
         for n in 1..=8 {
+            limiter.landed();
             limiter.refused(together, together + Duration::from_millis(n));
         }
         assert_eq!((limiter.limit(), limiter.in_flight()), (6, 0));
@@ -234,6 +240,7 @@ mod tests {
             // Never more than one at once.
             assert!(limiter.begin());
             let now = begun + Duration::from_secs(n);
+            limiter.landed();
             limiter.succeeded(now, now);
         }
         assert_eq!(limiter.limit(), 2, "two were never under way");
@@ -241,6 +248,7 @@ mod tests {
             while limiter.begin() {}
             while limiter.in_flight() > 0 {
                 let now = begun + Duration::from_secs(n);
+                limiter.landed();
                 limiter.succeeded(now, now);
             }
         }

@@ -3,11 +3,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lavra_tasks::model::Token;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::model::ExtractionId;
@@ -16,6 +18,10 @@ use crate::store::{Arrival, Store, Write, Written};
 /// The most of one transaction.
 const PAGES: usize = 32;
 const BYTES: usize = 16 << 20;
+/// How long a transaction waits for company while more is under way: each is an fsync.
+const LINGER: Duration = Duration::from_millis(100);
+/// How often is looked whether something still is.
+const LOOK: Duration = Duration::from_millis(5);
 /// The most that waits in memory, in KB; a body that is larger takes all of it.
 const ROOM: usize = 48 << 10;
 /// How long a store that has trouble is tried again.
@@ -33,6 +39,16 @@ struct Item {
 pub(crate) struct Sink {
     items: mpsc::Sender<Item>,
     room: Arc<Semaphore>,
+    under_way: Arc<AtomicUsize>,
+}
+
+/// Something that may soon be put.
+pub(crate) struct Coming(Arc<AtomicUsize>);
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The store could not be written to for too long; the writer says why.
@@ -44,8 +60,15 @@ impl Sink {
     /// nobody has the sink any more.
     pub(crate) fn start(store: Arc<dyn Store>) -> (Self, JoinHandle<Result<()>>) {
         let (items, waiting) = mpsc::channel(256);
-        let writer = tokio::spawn(write_all(store, waiting));
-        (Self { items, room: Arc::new(Semaphore::new(ROOM)) }, writer)
+        let under_way = Arc::new(AtomicUsize::new(0));
+        let writer = tokio::spawn(write_all(store, waiting, Arc::clone(&under_way)));
+        (Self { items, room: Arc::new(Semaphore::new(ROOM)), under_way }, writer)
+    }
+
+    /// Says that something is under way, until what is returned is dropped.
+    pub(crate) fn coming(&self) -> Coming {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        Coming(Arc::clone(&self.under_way))
     }
 
     /// Stores an arrival; returns when it is durable, or refused.
@@ -66,21 +89,44 @@ impl Sink {
     }
 }
 
-async fn write_all(store: Arc<dyn Store>, mut waiting: mpsc::Receiver<Item>) -> Result<()> {
+async fn write_all(
+    store: Arc<dyn Store>,
+    mut waiting: mpsc::Receiver<Item>,
+    under_way: Arc<AtomicUsize>,
+) -> Result<()> {
     let mut batch = Vec::with_capacity(PAGES);
     while let Some(first) = waiting.recv().await {
         let mut bytes = size(&first);
         batch.push(first);
-        while batch.len() < PAGES
-            && bytes < BYTES
-            && let Ok(next) = waiting.try_recv()
-        {
+        let until = Instant::now() + LINGER;
+        while batch.len() < PAGES && bytes < BYTES {
+            let Some(next) = company(&mut waiting, &under_way, until).await else { break };
             bytes += size(&next);
             batch.push(next);
         }
         write(&*store, std::mem::take(&mut batch)).await?;
     }
     Ok(())
+}
+
+/// The next item: at once, or while more is under way and until a time.
+async fn company(
+    waiting: &mut mpsc::Receiver<Item>,
+    under_way: &AtomicUsize,
+    until: Instant,
+) -> Option<Item> {
+    loop {
+        if let Ok(item) = waiting.try_recv() {
+            return Some(item);
+        }
+        if under_way.load(Ordering::Relaxed) == 0 || Instant::now() >= until {
+            return None;
+        }
+        let look = until.min(Instant::now() + LOOK);
+        if let Ok(item) = tokio::time::timeout_at(look, waiting.recv()).await {
+            return item;
+        }
+    }
 }
 
 fn size(item: &Item) -> usize {
@@ -109,7 +155,7 @@ async fn write(store: &dyn Store, batch: Vec<Item>) -> Result<()> {
 /// Writes, and tries again while the store has trouble that passes: a server that restarts, a disk
 /// that is full. What was stored after all is found to be there.
 pub(crate) async fn persist(store: &dyn Store, writes: Vec<Write>) -> Result<Vec<Written>> {
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     loop {
         match store.write(writes.clone()).await {
             Err(Error::Database(error)) if error.is_transient() && begun.elapsed() < PATIENCE => {

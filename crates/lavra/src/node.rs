@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use axum::Router;
-use lavra_db::{Database, migrate};
+use lavra_db::{Database, DuckOptions, migrate};
 use lavra_extract::task::{Exports, Extract, ExtractAudit, ExtractExport};
 use lavra_tasks::builtin::{Cleanup, Http};
 use lavra_tasks::{
@@ -26,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// moment, or a server that is starting.
 const HELD_FOR: Duration = Duration::from_secs(5);
 
+/// What DuckDB may keep in memory while a command extracts.
+const EXTRACTION_MB: u64 = 128;
+
 /// What a process does beside having the database open.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each part is there or not")]
@@ -37,6 +40,19 @@ pub(crate) struct Parts {
     pub(crate) demo_types: bool,
     /// Whether `http` tasks may call addresses of the inside.
     pub(crate) private_allowed: bool,
+}
+
+impl Parts {
+    /// How a file is opened: who writes all the time needs no threads beside the writer, and who only
+    /// extracts needs no memory for questions.
+    fn options(self) -> DuckOptions {
+        let usual = DuckOptions::default();
+        DuckOptions {
+            threads: self.run.then_some(1),
+            memory_mb: if self.only_extract { EXTRACTION_MB } else { usual.memory_mb },
+            ..usual
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -54,7 +70,7 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) async fn open(settings: &Settings, parts: Parts) -> anyhow::Result<Self> {
         let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
-        let database = open(settings, patience).await?;
+        let database = open(settings, patience, parts.options()).await?;
         for id in migrate(&database, MIGRATIONS).await? {
             tracing::info!(id, database = %settings.target, "migrated");
         }
@@ -169,10 +185,15 @@ impl Node {
     }
 }
 
-async fn open(settings: &Settings, patience: Duration) -> lavra_db::Result<Database> {
+async fn open(
+    settings: &Settings,
+    patience: Duration,
+    options: DuckOptions,
+) -> lavra_db::Result<Database> {
     let deadline = Instant::now() + HELD_FOR;
     loop {
-        let opened = Database::open(&settings.target, settings.schema.clone(), patience).await;
+        let schema = settings.schema.clone();
+        let opened = Database::open_with(&settings.target, schema, patience, options).await;
         match &opened {
             Err(lavra_db::Error::Held { holder, .. })
                 if holder.url.is_none() && Instant::now() < deadline =>

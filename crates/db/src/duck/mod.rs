@@ -30,6 +30,9 @@ pub struct Options {
     /// The log is folded into the file when it reaches this size, in megabytes.
     pub checkpoint_mb: u64,
     pub memory_mb: u64,
+    /// Threads of DuckDB's own beside those that ask; `None` are as many as there are processors.
+    /// For one who writes they are a burden: the writer waits for them awake.
+    pub threads: Option<u64>,
     /// Writes are refused below this much free space, in megabytes.
     pub min_free_mb: u64,
     pub readers: usize,
@@ -37,7 +40,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { checkpoint_mb: 32, memory_mb: 1024, min_free_mb: 64, readers: 2 }
+        Self { checkpoint_mb: 32, memory_mb: 1024, threads: None, min_free_mb: 64, readers: 2 }
     }
 }
 

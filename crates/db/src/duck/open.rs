@@ -23,6 +23,10 @@ const CATALOG: &str = "\"lavra-file\"";
 const NEVER: &str = "1TB";
 const UNSAFE_FOR_PREPARED: &str = "compressed_materialization,statistics_propagation";
 
+/// A quarter of the usual: a table of few rows, of which there are many, takes a block per column
+/// at least.
+const BLOCK_SIZE: u32 = 64 << 10;
+
 pub(super) struct Opened {
     pub(super) root: Connection,
     /// Where a log that could not be replayed was set aside.
@@ -78,9 +82,15 @@ fn attach(path: &Path, options: &Options) -> duckdb::Result<Connection> {
         // Of an instance in memory it would be .tmp, wherever the process was started.
         .with("temp_directory", format!("{}.tmp", path.to_string_lossy()))?
         .max_memory(&format!("{}MB", options.memory_mb))?;
+    let config = match options.threads {
+        Some(threads) => config.with("threads", threads.to_string())?,
+        None => config,
+    };
+    // A file keeps the blocks that it was made with.
+    let block = if path.exists() { String::new() } else { format!(", BLOCK_SIZE {BLOCK_SIZE}") };
     let root = Connection::open_in_memory_with_flags(config)?;
     root.execute_batch(&format!(
-        "ATTACH '{file}' AS {CATALOG} (STORAGE_VERSION 'v1.2.0'); USE {CATALOG};"
+        "ATTACH '{file}' AS {CATALOG} (STORAGE_VERSION 'v1.2.0'{block}); USE {CATALOG};"
     ))?;
     root.execute_batch(&format!("SET GLOBAL disabled_optimizers = '{UNSAFE_FOR_PREPARED}'"))?;
     // Needs the ICU extension, without which times are UTC anyway.

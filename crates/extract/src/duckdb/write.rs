@@ -1,12 +1,11 @@
 //! What happened to tasks, with the pages that came: one transaction.
 //!
-//! Pages are inserted with ON CONFLICT DO NOTHING, which finds a page that is there by its key;
-//! only those pages, which were fetched again, are then looked at and changed. Bodies go by the
-//! Appender, and only those that are new.
+//! The pages that are there are looked up first; nothing comes in between, so the others are new and
+//! go by the Appender, as their bodies do. Nothing is planned per page.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use lavra_db::duckdb::types::{TimeUnit, Value};
+use lavra_db::duckdb::types::{TimeUnit, ToSqlOutput, Value, ValueRef};
 use lavra_db::duckdb::{self, Connection, appender_params_from_iter};
 use lavra_db::micros;
 use serde_json::json;
@@ -16,19 +15,11 @@ use crate::error::Result;
 use crate::model::ExtractionId;
 use crate::store::{Arrival, Change, Done, Held, Outcome, Write, Written};
 
-const PAGE: &str = r#"'[{"task_id":"VARCHAR","page":"INTEGER","records":"INTEGER",
-    "total_records":"INTEGER","total_pages":"INTEGER","generation":"INTEGER",
-    "response_id":"UUID","bytes":"INTEGER","body_hash":"VARCHAR","content_hash":"VARCHAR",
-    "fetched_at":"BIGINT"}]'"#;
-
 impl DuckDb {
     pub(super) async fn apply(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
         let tokens: Vec<i64> = writes.iter().map(|_| self.duck.next_sequence()).collect();
         let job = Job {
-            held: self.sql(
-                "SELECT task_id, token FROM psa.{source}_extraction_tasks
-                 WHERE task_id IN (SELECT unnest($1::JSON::VARCHAR[]))",
-            ),
+            held: self.sql("SELECT token FROM psa.{source}_extraction_tasks WHERE task_id = $1"),
             change: self.sql(
                 "UPDATE psa.{source}_extraction_tasks SET
                      status = $2, attempts = $3, failing_since = make_timestamp($4),
@@ -51,14 +42,9 @@ impl DuckDb {
                      (task_id, number, first_day, last_day, base, total_records, total_pages)
                  VALUES ($1, $2, $3::DATE, $4::DATE, $5, $6, $7)",
             ),
-            add_pages: self.sql(&format!(
-                "INSERT INTO psa.{{source}}_pages
-                 SELECT * REPLACE (make_timestamp(fetched_at) AS fetched_at)
-                 FROM (SELECT unnest(from_json($1, {PAGE}), recursive := true))
-                 ON CONFLICT DO NOTHING RETURNING task_id, page"
-            )),
-            known_page: self.sql(
-                "SELECT content_hash FROM psa.{source}_pages WHERE task_id = $1 AND page = $2",
+            known_pages: self.sql(
+                "SELECT page, content_hash FROM psa.{source}_pages
+                 WHERE task_id = $1 AND page >= $2 AND page <= $3",
             ),
             change_page: self.sql(
                 "UPDATE psa.{source}_pages SET records = $3, total_records = $4,
@@ -68,6 +54,7 @@ impl DuckDb {
                      response_id = coalesce($11, response_id)
                  WHERE task_id = $1 AND page = $2",
             ),
+            pages: format!("{}_pages", self.source),
             bodies: format!("{}_raw_responses", self.source),
             now: self.now(),
             tokens,
@@ -89,16 +76,23 @@ impl DuckDb {
     }
 }
 
+/// What is to be stored of an answer: its body, and its page where that is new.
+struct Kept<'a> {
+    write: &'a Write,
+    arrival: &'a Arrival,
+    new_page: Option<&'a Done>,
+}
+
 struct Job {
     held: String,
     change: String,
     holder: String,
     drop_windows: String,
     add_window: String,
-    add_pages: String,
-    known_page: String,
+    known_pages: String,
     change_page: String,
-    /// The table of the responses.
+    /// The tables of the pages and of the responses.
+    pages: String,
     bodies: String,
     now: i64,
     /// New ones, for those who claim.
@@ -108,16 +102,11 @@ struct Job {
 
 impl Job {
     fn run(&self, tx: &Connection) -> duckdb::Result<Vec<Written>> {
-        let ids: Vec<&str> = self.writes.iter().map(|write| write.task.0.as_str()).collect();
-        let ids = serde_json::to_string(&ids).map_err(wrong)?;
-        let held: HashMap<String, i64> =
-            all(tx, &self.held, (ids,), |row| Ok((row.get(0)?, row.get(1)?)))?
-                .into_iter()
-                .collect();
         let mut written = Vec::with_capacity(self.writes.len());
-        let mut arrivals = Vec::new();
+        let mut kept = Vec::new();
         for (write, token) in self.writes.iter().zip(&self.tokens) {
-            if held.get(&write.task.0) != Some(&write.token) {
+            let held: Vec<i64> = all(tx, &self.held, (&write.task.0,), |row| row.get(0))?;
+            if held.first() != Some(&write.token) {
                 written.push(Written::Lost);
                 continue;
             }
@@ -125,10 +114,10 @@ impl Job {
                 Some(change) => self.change(tx, write, change, *token)?,
                 None => write.token,
             };
-            arrivals.extend(write.arrivals.iter().map(|arrival| (write, arrival)));
+            self.arrive(tx, write, &mut kept)?;
             written.push(Written::Applied { token });
         }
-        let kept = self.pages(tx, &arrivals)?;
+        self.pages(tx, &kept)?;
         self.bodies(tx, &kept)?;
         Ok(written)
     }
@@ -190,53 +179,57 @@ impl Job {
         Ok(token)
     }
 
-    /// Stores which pages are done, and returns those arrivals whose bodies are to be kept.
-    fn pages<'a>(
+    /// Changes the pages that are there already, and adds to `kept` what is to be stored.
+    fn arrive<'a>(
         &self,
         tx: &Connection,
-        arrivals: &[(&'a Write, &'a Arrival)],
-    ) -> duckdb::Result<Vec<(&'a Write, &'a Arrival)>> {
-        let done = |arrival: &'a Arrival| match &arrival.outcome {
-            Outcome::Done(done) => Some(done),
-            Outcome::Failed { .. } => None,
-        };
-        let rows: Vec<serde_json::Value> = arrivals
-            .iter()
-            .filter_map(|(write, arrival)| Some(page(write, arrival, done(arrival)?)))
-            .collect();
-        if rows.is_empty() {
-            return Ok(arrivals.to_vec());
-        }
-        let set = serde_json::to_string(&rows).map_err(wrong)?;
-        let new: HashSet<(String, i64)> =
-            all(tx, &self.add_pages, (set,), |row| Ok((row.get(0)?, row.get(1)?)))?
-                .into_iter()
-                .collect();
-        let mut kept = Vec::with_capacity(arrivals.len());
-        for (write, arrival) in arrivals {
-            let key = (write.task.0.clone(), arrival.page);
-            let is_kept = match done(arrival) {
-                Some(done) if !new.contains(&key) => self.again(tx, write, arrival, done)?,
-                _ => true,
+        write: &'a Write,
+        kept: &mut Vec<Kept<'a>>,
+    ) -> duckdb::Result<()> {
+        let mut known = self.known(tx, write)?;
+        for arrival in &write.arrivals {
+            let Outcome::Done(done) = &arrival.outcome else {
+                kept.push(Kept { write, arrival, new_page: None });
+                continue;
             };
-            if is_kept {
-                kept.push((*write, *arrival));
+            // The same page may come twice in one batch.
+            match known.insert(arrival.page, done.content_hash.clone()) {
+                None => kept.push(Kept { write, arrival, new_page: Some(done) }),
+                Some(before) => {
+                    let has_changed = before != done.content_hash;
+                    self.again(tx, write, arrival, done, has_changed)?;
+                    if has_changed {
+                        kept.push(Kept { write, arrival, new_page: None });
+                    }
+                }
             }
         }
-        Ok(kept)
+        Ok(())
     }
 
-    /// A page that was there already. Says whether its content has changed.
+    /// The pages that are there, around those that come, with what they contain.
+    fn known(&self, tx: &Connection, write: &Write) -> duckdb::Result<HashMap<i64, String>> {
+        let pages = || {
+            let done = |arrival: &&Arrival| matches!(arrival.outcome, Outcome::Done(_));
+            write.arrivals.iter().filter(done).map(|arrival| arrival.page)
+        };
+        let (Some(first), Some(last)) = (pages().min(), pages().max()) else {
+            return Ok(HashMap::new());
+        };
+        let key = (&write.task.0, first, last);
+        let known = all(tx, &self.known_pages, key, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(known.into_iter().collect())
+    }
+
+    /// A page that was there already keeps its body where the content is the same.
     fn again(
         &self,
         tx: &Connection,
         write: &Write,
         arrival: &Arrival,
         done: &Done,
-    ) -> duckdb::Result<bool> {
-        let key = (&write.task.0, arrival.page);
-        let known: Vec<String> = all(tx, &self.known_page, key, |row| row.get(0))?;
-        let has_changed = known.first() != Some(&done.content_hash);
+        has_changed: bool,
+    ) -> duckdb::Result<()> {
         tx.prepare_cached(&self.change_page)?.execute(duckdb::params![
             write.task.0,
             arrival.page,
@@ -250,15 +243,28 @@ impl Job {
             has_changed.then_some(&done.body_hash),
             has_changed.then_some(arrival.id),
         ])?;
-        Ok(has_changed)
+        Ok(())
     }
 
-    fn bodies(&self, tx: &Connection, arrivals: &[(&Write, &Arrival)]) -> duckdb::Result<()> {
-        if arrivals.is_empty() {
+    fn pages(&self, tx: &Connection, kept: &[Kept<'_>]) -> duckdb::Result<()> {
+        if kept.iter().all(|kept| kept.new_page.is_none()) {
+            return Ok(());
+        }
+        let mut appender = tx.appender_to_db(&self.pages, "psa")?;
+        for Kept { write, arrival, new_page } in kept {
+            if let Some(done) = new_page {
+                appender.append_row(appender_params_from_iter(page(write, arrival, done)))?;
+            }
+        }
+        appender.flush()
+    }
+
+    fn bodies(&self, tx: &Connection, kept: &[Kept<'_>]) -> duckdb::Result<()> {
+        if kept.is_empty() {
             return Ok(());
         }
         let mut appender = tx.appender_to_db(&self.bodies, "psa")?;
-        for (write, arrival) in arrivals {
+        for Kept { write, arrival, .. } in kept {
             appender.append_row(appender_params_from_iter(response(write, arrival)?))?;
         }
         appender.flush()
@@ -269,57 +275,67 @@ fn length(arrival: &Arrival) -> i64 {
     arrival.body.as_ref().map_or(0, |body| body.len() as i64)
 }
 
-fn page(write: &Write, arrival: &Arrival, done: &Done) -> serde_json::Value {
-    json!({
-        "task_id": write.task.0,
-        "page": arrival.page,
-        "records": done.records,
-        "total_records": done.total_records,
-        "total_pages": arrival.total_pages,
-        "generation": done.generation,
-        "response_id": arrival.id,
-        "bytes": length(arrival),
-        "body_hash": done.body_hash,
-        "content_hash": done.content_hash,
-        "fetched_at": micros(arrival.at),
-    })
+/// The columns of the pages, in the order of the table.
+fn page(write: &Write, arrival: &Arrival, done: &Done) -> [Value; 11] {
+    [
+        Value::Text(write.task.0.clone()),
+        whole(Some(arrival.page)),
+        whole(Some(done.records)),
+        whole(Some(done.total_records)),
+        whole(arrival.total_pages),
+        Value::Int(done.generation),
+        Value::Text(arrival.id.to_string()),
+        whole(Some(length(arrival))),
+        Value::Text(done.body_hash.clone()),
+        Value::Text(done.content_hash.clone()),
+        Value::Timestamp(TimeUnit::Microsecond, micros(arrival.at)),
+    ]
+}
+
+fn whole(value: Option<i64>) -> Value {
+    value.map_or(Value::Null, |n| Value::Int(n.min(i64::from(i32::MAX)) as i32))
 }
 
 /// The columns of the responses, in the order of the table.
-fn response(write: &Write, arrival: &Arrival) -> duckdb::Result<Vec<Value>> {
-    let whole = |value: Option<i64>| {
-        value.map_or(Value::Null, |n| Value::Int(n.min(i64::from(i32::MAX)) as i32))
-    };
+fn response<'a>(write: &Write, arrival: &'a Arrival) -> duckdb::Result<[ToSqlOutput<'a>; 19]> {
     let body = match &arrival.body {
-        Some(body) => Value::Text(std::str::from_utf8(body).map_err(wrong)?.to_owned()),
-        None => Value::Null,
+        Some(body) => {
+            let text = std::str::from_utf8(body).map_err(wrong)?;
+            ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes()))
+        }
+        None => ToSqlOutput::Owned(Value::Null),
     };
     let (outcome, error) = match &arrival.outcome {
-        Outcome::Done(done) if done.records > 0 => ("data", Value::Null),
-        Outcome::Done(_) => ("empty", Value::Null),
-        Outcome::Failed { error } => ("failed", Value::Text(error.clone())),
+        Outcome::Done(done) if done.records > 0 => ("data", ToSqlOutput::Owned(Value::Null)),
+        Outcome::Done(_) => ("empty", ToSqlOutput::Owned(Value::Null)),
+        Outcome::Failed { error } => ("failed", text(error)),
     };
     let epoch = jiff::civil::date(1970, 1, 1);
     let days = arrival.data_date.since(epoch).map(|span| span.get_days()).map_err(wrong)?;
-    Ok(vec![
-        Value::Text(arrival.id.to_string()),
-        Value::Timestamp(TimeUnit::Microsecond, micros(arrival.at)),
-        Value::Text(arrival.url.clone()),
-        Value::Text(arrival.endpoint_name.clone()),
-        Value::Text(arrival.parameters.clone()),
-        Value::Int(i32::from(arrival.code)),
+    let own = ToSqlOutput::Owned;
+    Ok([
+        own(Value::Text(arrival.id.to_string())),
+        own(Value::Timestamp(TimeUnit::Microsecond, micros(arrival.at))),
+        text(&arrival.url),
+        text(&arrival.endpoint_name),
+        text(&arrival.parameters),
+        own(Value::Int(i32::from(arrival.code))),
         body,
-        Value::Text(arrival.headers.clone()),
-        Value::Date32(days),
-        Value::Text(arrival.run.clone()),
-        whole(arrival.total_records),
-        whole(arrival.total_pages),
-        whole(Some(arrival.current_page)),
-        whole(Some(arrival.page_size)),
-        Value::Text(write.task.0.clone()),
-        whole(Some(arrival.page)),
-        Value::Text(outcome.into()),
+        text(&arrival.headers),
+        own(Value::Date32(days)),
+        text(&arrival.run),
+        own(whole(arrival.total_records)),
+        own(whole(arrival.total_pages)),
+        own(whole(Some(arrival.current_page))),
+        own(whole(Some(arrival.page_size))),
+        own(Value::Text(write.task.0.clone())),
+        own(whole(Some(arrival.page))),
+        text(outcome),
         error,
-        Value::Int(arrival.elapsed.as_millis().min(i32::MAX as u128) as i32),
+        own(Value::Int(arrival.elapsed.as_millis().min(i32::MAX as u128) as i32)),
     ])
+}
+
+fn text(text: &str) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes()))
 }

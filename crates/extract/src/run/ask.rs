@@ -59,7 +59,7 @@ impl Run {
             if let Some(away) = away.filter(|away| *away > self.extractor.settings.outage) {
                 return Ok(Asked::GaveUp(gone(away)));
             }
-            let permit = tokio::select! {
+            let mut permit = tokio::select! {
                 biased;
                 () = self.extractor.stop.cancelled() => return Ok(Asked::Stopped),
                 permit = self.extractor.host.permit(&endpoint.name, endpoint.in_flight) => permit,
@@ -75,6 +75,7 @@ impl Run {
             let begun = Instant::now();
             let answer = self.extractor.client.fetch(&request.url).await;
             let elapsed = begun.elapsed();
+            permit.land();
             let reading = read(&answer, self.source(), endpoint, page, asked, self.now());
             asked += 1;
             let change = permit.end(Ended::of(&reading));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::Run;
@@ -69,6 +70,8 @@ impl Run {
         let count = missing.iter().map(|(_, missing)| missing.count()).sum();
         self.tell(Event::TaskBegun { task: task.task_id.clone(), missing: count });
         let most = self.source().limits.in_flight + AHEAD;
+        // All who wait for the host are woken when a place is free: they should be few.
+        let turns = Arc::new(Semaphore::new(self.source().limits.in_flight * 2 + 2));
         let shared = Arc::new(task.clone());
         let mut pass = Pass::default();
         let mut under_way = JoinSet::new();
@@ -85,7 +88,10 @@ impl Run {
                 let again = stored.contains_key(&(window.base + page));
                 let (run, task) = (Arc::clone(self), Arc::clone(&shared));
                 let window = window.clone();
-                under_way.spawn(async move { run.fetch_page(&task, &window, page, again).await });
+                let turns = Arc::clone(&turns);
+                under_way.spawn(async move {
+                    run.fetch_page(&task, &window, page, again, &turns).await
+                });
             }
         }
         while let Some(ended) = under_way.join_next().await {
@@ -105,9 +111,15 @@ impl Run {
         window: &Window,
         page: i64,
         again: bool,
+        turns: &Semaphore,
     ) -> Result<Came> {
         let before = window.totals.map_or(0, |totals| totals.records);
-        Ok(match self.ask(task, window, page, self.extractor.settings.attempts).await? {
+        let turn = turns.acquire().await;
+        let coming = self.sink.coming();
+        let asked = self.ask(task, window, page, self.extractor.settings.attempts).await?;
+        // It may still wait to be stored.
+        drop((turn, coming));
+        Ok(match asked {
             Asked::Page { arrival, total } => {
                 let (records, bytes) = sizes(&arrival);
                 match self.sink.put(&task.task_id, task.token, *arrival).await {

@@ -8,6 +8,7 @@ mod socket;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
@@ -49,7 +50,7 @@ impl World {
                     // Too many files, or a client that is gone already: others may still come.
                     Err(error) => {
                         tracing::warn!(%error, "a connection was not accepted");
-                        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                        tokio::time::sleep(Duration::from_millis(20)).await;
                     }
                 },
                 Some(_) = connections.join_next() => {}
@@ -69,6 +70,9 @@ async fn connection(world: World, stream: tokio::net::TcpStream) {
     }
 }
 
+/// The timer counts milliseconds and rounds up, then one more: so the delay is right on average.
+const LATE: Duration = Duration::from_micros(1500);
+
 async fn respond(
     world: &World,
     request: hyper::Request<Incoming>,
@@ -83,9 +87,10 @@ async fn respond(
         path,
         query: request.uri().query().unwrap_or_default(),
     };
+    let arrived = tokio::time::Instant::now();
     let answer = world.answer(&asked);
     if !answer.delay.is_zero() {
-        tokio::time::sleep(answer.delay).await;
+        tokio::time::sleep_until(arrived + answer.delay.saturating_sub(LATE)).await;
     }
     match answer.ending {
         Ending::Whole | Ending::Cut => Ok(response(answer)),

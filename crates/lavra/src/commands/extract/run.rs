@@ -70,6 +70,8 @@ async fn here(
             heard = told.recv() => match heard {
                 Ok(Told { task, event: Event::Ended { summary }, .. }) if task == id => {
                     ended = Some(summary);
+                    // The task says so in a moment.
+                    look = tokio::time::interval(std::time::Duration::from_millis(5));
                 }
                 Ok(Told { task, event, condition }) if task == id => bars.show(&event, &condition),
                 Ok(_) | Err(RecvError::Lagged(_)) => {}
