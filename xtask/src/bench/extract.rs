@@ -21,7 +21,7 @@ use crate::scratch::Scratch;
 use crate::user::User;
 use crate::workspace::Workspace;
 use crate::{duckdb, exec, interrupt, output};
-use figures::{Cost, Figures, LATENCY_MS, PAGE_BYTES, SIZES, System};
+use figures::{Cost, FAR_PAGES, Figures, LATENCY_MS, PAGE_BYTES, SIZES, System};
 use lavra::Lavra;
 use limits::Limits;
 use peers::Peers;
@@ -45,9 +45,11 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         failures: Failures::default(),
     };
     for round in 1..=wanted.rounds {
+        let which = format!("round {round} of {}", wanted.rounds);
         for pages in SIZES {
-            run.round(&format!("round {round} of {}", wanted.rounds), pages)?;
+            run.round(&which, pages)?;
         }
+        run.far(&which)?;
     }
     output::data(&format!("{}\n\n{}", run.figures.table(), bars::judge(&run.figures)));
     run.failures.end()
@@ -106,14 +108,18 @@ impl Run {
             let measured = measured.map(|cost| self.figures.take(system, pages, cost));
             self.failures.note(measured)?;
         }
-        if pages == SIZES[SIZES.len() - 1] {
-            output::step(&format!("{which}: Lavra, {LATENCY_MS} ms away, {pages} pages"));
-            world.latency(LATENCY_MS)?;
-            let measured = self.extract(System::Lavra, &world, pages, scratch.path());
-            let measured = measured.map(|cost| self.figures.take_far(pages, cost));
-            self.failures.note(measured)?;
-        }
         Ok(())
+    }
+
+    /// Lavra alone, of a world that is far away.
+    fn far(&mut self, which: &str) -> Result<()> {
+        output::step(&format!("{which}: Lavra, {LATENCY_MS} ms away, {FAR_PAGES} pages"));
+        let scratch = Scratch::new("bench", &User::Myself)?;
+        let world = World::start(&self.lavra, FAR_PAGES, PAGE_BYTES, scratch.path())?;
+        world.latency(LATENCY_MS)?;
+        let measured = self.extract(System::Lavra, &world, FAR_PAGES, scratch.path());
+        let measured = measured.map(|cost| self.figures.take_far(FAR_PAGES, cost));
+        self.failures.note(measured)
     }
 
     fn limit(&mut self, world: &World, pages: usize, scratch: &Path) -> Result<()> {

@@ -286,6 +286,32 @@ page_size = 100
         assert_eq!(found, [(10, "to is missing: the name of its parameter".into())]);
     }
 
+    /// What is possible in each table is what its error says of a key that is not.
+    #[test]
+    fn every_key_is_documented() {
+        let docs = include_str!("../../../../docs/sources.md");
+        let tables = [
+            ("[request]", "nonsense = 1\n[request]"),
+            ("[request]", "[limits]\nnonsense = 1\n[request]"),
+            ("[request]\n", "[request]\nnonsense = 1\n"),
+            ("[response]\n", "[response]\nnonsense = 1\n"),
+            ("[[endpoint]]\n", "[[endpoint]]\nnonsense = 1\n"),
+            ("[[endpoint]]\n", "[[endpoint]]\nfan_out = { nonsense = 1 }\n"),
+            ("[[endpoint]]\n", "[[answer]]\nnonsense = 1\n[[endpoint]]\n"),
+            ("[[endpoint]]\n", "[columns]\nx = [{ nonsense = 1 }]\n[[endpoint]]\n"),
+        ];
+        let mut seen = 0;
+        for (place, with) in tables {
+            let found = mistakes(&SMALL.replacen(place, with, 1));
+            let (_, known) = found[0].1.split_once("expected").unwrap();
+            for key in known.split('`').skip(1).step_by(2) {
+                assert!(docs.contains(&format!("`{key}`")), "docs/sources.md has no `{key}`");
+                seen += 1;
+            }
+        }
+        assert!(seen > 40, "{seen}");
+    }
+
     #[test]
     fn keys_that_mean_nothing_here_and_doubled_names_are_mistakes() {
         let text = format!(

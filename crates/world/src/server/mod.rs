@@ -90,7 +90,8 @@ async fn respond(
     let arrived = tokio::time::Instant::now();
     let answer = world.answer(&asked);
     if !answer.delay.is_zero() {
-        tokio::time::sleep_until(arrived + answer.delay.saturating_sub(LATE)).await;
+        let late = if answer.ending == Ending::Whole { LATE } else { Duration::ZERO };
+        tokio::time::sleep_until(arrived + answer.delay.saturating_sub(late)).await;
     }
     match answer.ending {
         Ending::Whole | Ending::Cut => Ok(response(answer)),

@@ -9,8 +9,9 @@ use crate::bench::numbers::{median, thousands};
 /// How many pages the world holds.
 pub(crate) const SIZES: [usize; 2] = [960, 3840];
 pub(crate) const PAGE_BYTES: usize = 87_000;
-/// Of the measurement from far away.
+/// Of the measurement from far away, which is long enough for the beginning and the end not to count.
 pub(crate) const LATENCY_MS: u64 = 50;
+pub(crate) const FAR_PAGES: usize = 7680;
 
 /// Something that extracts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -162,7 +163,7 @@ impl Figures {
             "\n{appender}\n{world}\n{bodies}\n{:<32}{far:>12}\n\n\
              *  only appending and the checkpoint, of bodies that are in memory already\n\
              ** read by a client that does nothing else; cpu: the world's while Lavra read it",
-            format!("Lavra, {LATENCY_MS} ms away")
+            format!("Lavra, {LATENCY_MS} ms away, {FAR_PAGES} pages")
         );
         table
     }

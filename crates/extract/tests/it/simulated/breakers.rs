@@ -18,7 +18,7 @@ async fn without_contracts(since: Duration, months: (&'static str, &'static str)
         is_away.then(|| Ok(reply(500, r#"{"message":"Failed to obtain JDBC Connection"}"#)))
     });
     let config = WorldConfig { seed: 21, scale: 0.003, ..WorldConfig::default() };
-    let faults = Faults { latency: latency(4000), ..Faults::default() };
+    let faults = Faults { latency: latency(6000), ..Faults::default() };
     let mut simulation = Simulation::new(config, faults, trouble, &[CONTRATOS, ATAS, PREGOES]);
     // More of those that are away than are worked on at once.
     simulation.months = months;

@@ -57,7 +57,7 @@ async fn through(begins: Duration, heard: Heard) {
     assert!((1..=13 * lists.len()).contains(&probes), "{probes} probes");
 }
 
-const MIDST: Duration = Duration::from_secs(30);
+const MIDST: Duration = Duration::from_secs(12);
 
 #[tokio::test(start_paused = true)]
 async fn nobody_answers_in_the_midst_of_a_run() {
@@ -93,7 +93,7 @@ async fn everything_is_too_much_from_the_first_page_on() {
 #[tokio::test(start_paused = true)]
 async fn everything_hangs_in_the_midst_of_a_run() {
     let config = WorldConfig { seed: 6, scale: 0.008, ..WorldConfig::default() };
-    let outage = lavra_world::Outage { after_ms: 30_000, lasts_ms: 600_000, as_unavailable: false };
+    let outage = lavra_world::Outage { after_ms: 12_000, lasts_ms: 600_000, as_unavailable: false };
     let faults = Faults { latency: latency(800), outage: Some(outage), ..Faults::default() };
     let simulation = Simulation::new(config, faults, Box::new(|_| None), &[CONTRATOS, ATAS]);
     let ran = simulation.run().await;
