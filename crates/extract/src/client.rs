@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -27,6 +28,8 @@ pub struct Client {
     max_body: usize,
     /// Who has a large body in memory.
     large: Arc<Semaphore>,
+    /// The length of the last body.
+    last: AtomicUsize,
 }
 
 /// Bodies above this are in memory one at a time, from their first byte to their storage.
@@ -55,6 +58,7 @@ impl Client {
             timeout: source.limits.timeout,
             max_body: source.limits.max_body,
             large: Arc::new(Semaphore::new(1)),
+            last: AtomicUsize::new(0),
         })
     }
 
@@ -69,7 +73,8 @@ impl Client {
             (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         });
         let (status, headers) = (response.status().as_u16(), headers.collect());
-        let mut body = Vec::with_capacity(announced.min(LARGE));
+        let expected = if announced > 0 { announced } else { self.last.load(Ordering::Relaxed) };
+        let mut body = Vec::with_capacity(expected.min(LARGE));
         let mut turn = None;
         while let Some(chunk) = response.chunk().await.map_err(|error| cut(&error))? {
             let length = body.len() + chunk.len();
@@ -81,6 +86,8 @@ impl Client {
             }
             body.extend_from_slice(&chunk);
         }
+        // Pages are about as long as the one before; with a little room, none is moved as it grows.
+        self.last.store(body.len() + body.len() / 8, Ordering::Relaxed);
         let body = match turn {
             None => body.into(),
             Some(turn) => Bytes::from_owner(Large { body, _turn: turn }),

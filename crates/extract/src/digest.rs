@@ -120,6 +120,13 @@ fn hash(kind: u64, bytes: &[u8]) -> u128 {
     xxh3_128_with_seed(bytes, kind)
 }
 
+fn both(kind: u64, one: u128, other: u128) -> u128 {
+    let mut bytes = [0; 32];
+    bytes[..16].copy_from_slice(&one.to_le_bytes());
+    bytes[16..].copy_from_slice(&other.to_le_bytes());
+    hash(kind, &bytes)
+}
+
 fn number(value: f64) -> u128 {
     hash(NUMBER, &value.to_bits().to_le_bytes())
 }
@@ -171,7 +178,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
         let inner = Wanted { count: if are_records { within } else { None }, ..Wanted::default() };
         let (mut chain, mut length) = (hash(LIST, &[]), 0);
         while let Some(element) = list.next_element_seed(Walk { found, wanted: inner, within })? {
-            chain = hash(LIST, &[chain.to_le_bytes(), element.to_le_bytes()].concat());
+            chain = both(LIST, chain, element);
             length += 1;
         }
         let counts = if within.is_some() { is_here(wanted.count) } else { are_records };
@@ -186,8 +193,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
         let mut sum = hash(OBJECT, &[]);
         while let Some((key, inner)) = map.next_key_seed(Key(wanted))? {
             let value = map.next_value_seed(Walk { found, wanted: inner, within })?;
-            let member = [key.to_le_bytes(), value.to_le_bytes()].concat();
-            sum = sum.wrapping_add(hash(OBJECT, &member));
+            sum = sum.wrapping_add(both(OBJECT, key, value));
         }
         Ok(sum)
     }

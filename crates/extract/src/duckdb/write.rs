@@ -298,17 +298,20 @@ fn whole(value: Option<i64>) -> Value {
 
 /// The columns of the responses, in the order of the table.
 fn response<'a>(write: &Write, arrival: &'a Arrival) -> duckdb::Result<[ToSqlOutput<'a>; 19]> {
-    let body = match &arrival.body {
-        Some(body) => {
-            let text = std::str::from_utf8(body).map_err(wrong)?;
-            ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes()))
-        }
-        None => ToSqlOutput::Owned(Value::Null),
-    };
     let (outcome, error) = match &arrival.outcome {
         Outcome::Done(done) if done.records > 0 => ("data", ToSqlOutput::Owned(Value::Null)),
         Outcome::Done(_) => ("empty", ToSqlOutput::Owned(Value::Null)),
         Outcome::Failed { error } => ("failed", text(error)),
+    };
+    let body = match &arrival.body {
+        Some(body) => {
+            // What was read as JSON is text.
+            if outcome != "data" {
+                std::str::from_utf8(body).map_err(wrong)?;
+            }
+            ToSqlOutput::Borrowed(ValueRef::Text(body))
+        }
+        None => ToSqlOutput::Owned(Value::Null),
     };
     let epoch = jiff::civil::date(1970, 1, 1);
     let days = arrival.data_date.since(epoch).map(|span| span.get_days()).map_err(wrong)?;
