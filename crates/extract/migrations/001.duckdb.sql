@@ -38,7 +38,8 @@ CREATE TABLE IF NOT EXISTS psa.{source}_extraction_windows (
     PRIMARY KEY (task_id, number)
 );
 
--- What counts as done: a page of a task, once.
+-- What counts as done: a page of a task, once. No key: with one, each checkpoint would write all rows
+-- again. The one writer looks a page up before it adds it, in the same transaction.
 CREATE TABLE IF NOT EXISTS psa.{source}_pages (
     task_id VARCHAR NOT NULL,
     page INTEGER NOT NULL,
@@ -50,8 +51,7 @@ CREATE TABLE IF NOT EXISTS psa.{source}_pages (
     bytes INTEGER NOT NULL,
     body_hash VARCHAR NOT NULL,
     content_hash VARCHAR NOT NULL,
-    fetched_at TIMESTAMP WITH TIME ZONE NOT NULL,
-    PRIMARY KEY (task_id, page)
+    fetched_at TIMESTAMP WITH TIME ZONE NOT NULL
 );
 
 -- No key: one would make each commit read earlier bodies again.

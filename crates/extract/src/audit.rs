@@ -40,6 +40,8 @@ pub enum Problem {
     NotComplete,
     /// It is said to be complete and is not.
     PageMissing,
+    /// It is there more than once.
+    PageTwice,
     BodyMissing,
     BodyTwice,
     /// It is not what came.
@@ -57,6 +59,7 @@ impl Problem {
     pub fn is_damage(self) -> bool {
         match self {
             Self::PageMissing
+            | Self::PageTwice
             | Self::BodyMissing
             | Self::BodyTwice
             | Self::BodyChanged
@@ -180,6 +183,11 @@ impl Audit {
             report.find(id, None, Problem::NotComplete, text);
         }
         let pages: Vec<Page> = pages.into_iter().filter(|page| is_within(&windows, page)).collect();
+        for twice in pages.windows(2).filter(|two| two[0].stored.page == two[1].stored.page) {
+            let page = twice[0].stored.page;
+            report.find(id, Some(page), Problem::PageTwice, "stored more than once");
+            damaged.push(page);
+        }
         let mut seen = HashSet::new();
         for batch in batches(&pages) {
             let ids = batch.iter().map(|page| page.response).collect();

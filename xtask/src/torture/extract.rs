@@ -99,7 +99,7 @@ impl Scene {
         let (directory, port) = (tempfile::tempdir()?, ports::free()?);
         std::fs::write(directory.path().join("lavra.toml"), SETTINGS)?;
         let mut command = Command::new(&lavra);
-        let scale = (kills as f64 / 200.0).max(0.02);
+        let scale = (kills as f64 / 40.0).max(0.02);
         command.args(["world", "--listen", &format!("127.0.0.1:{port}")]);
         command.args(["--seed", &seed.to_string(), "--scale", &scale.to_string()]);
         command.args(["--now", "2026-10-15T12:00:00Z"]);

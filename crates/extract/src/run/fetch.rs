@@ -15,9 +15,8 @@ use crate::machine::{Fetched, Happening};
 use crate::model::{Extraction, Status, Stored, Window};
 use crate::store::Written;
 
-/// Pages beyond those under way that may wait to be stored: as many as come while the log is folded
-/// into the file, unless they are large.
-const AHEAD: usize = 192;
+/// Pages beyond those under way that may wait to be stored.
+const AHEAD: usize = 64;
 
 /// What a pass over the missing pages has met.
 #[derive(Default)]
