@@ -99,7 +99,7 @@ impl Scene {
         let (directory, port) = (tempfile::tempdir()?, ports::free()?);
         std::fs::write(directory.path().join("lavra.toml"), SETTINGS)?;
         let mut command = Command::new(&lavra);
-        let scale = (kills as f64 / 40.0).max(0.02);
+        let scale = (kills as f64 / 200.0).max(0.02);
         command.args(["world", "--listen", &format!("127.0.0.1:{port}")]);
         command.args(["--seed", &seed.to_string(), "--scale", &scale.to_string()]);
         command.args(["--now", "2026-10-15T12:00:00Z"]);
@@ -226,10 +226,15 @@ impl Scene {
 
     fn durable(&self) -> Result<BTreeSet<Page>> {
         let mut command = self.lavra(&["--json"]);
-        command.args(["sql", "SELECT task_id, page FROM psa.pncp_pages WHERE records > 0"]);
+        // A row for each task: there may be more pages than rows are answered.
+        command.args([
+            "sql",
+            "SELECT task_id, string_agg(CAST(page AS VARCHAR), ',') AS pages
+             FROM psa.pncp_pages WHERE records > 0 GROUP BY task_id",
+        ]);
         let text = exec::capture(&mut command)?;
         let rows: Vec<Value> = serde_json::from_str(&text).context("the pages as JSON")?;
-        Ok(rows.iter().filter_map(page_of).collect())
+        Ok(rows.iter().flat_map(pages_of).collect())
     }
 
     fn served(&self) -> Result<BTreeMap<Page, u64>> {
@@ -254,9 +259,14 @@ fn has_drifted((value, day, _): &Page) -> bool {
     DRIFTS.iter().any(|(of, month, ..)| of == value && day.starts_with(&month.replace('-', "")))
 }
 
-/// `contratacoes_publicacao_modalidade_6_2025-03-01`, and its page.
-fn page_of(row: &Value) -> Option<Page> {
-    let (name, date) = row["task_id"].as_str()?.rsplit_once('_')?;
-    let (_, value) = name.rsplit_once('_')?;
-    Some((value.parse().ok()?, date.replace('-', ""), row["page"].as_u64()?))
+/// `contratacoes_publicacao_modalidade_6_2025-03-01`, and its pages.
+fn pages_of(row: &Value) -> Vec<Page> {
+    let list = || {
+        let (name, date) = row["task_id"].as_str()?.rsplit_once('_')?;
+        let (_, value) = name.rsplit_once('_')?;
+        let (value, day): (u64, String) = (value.parse().ok()?, date.replace('-', ""));
+        let pages = row["pages"].as_str()?.split(',');
+        Some(pages.filter_map(|page| Some((value, day.clone(), page.parse().ok()?))).collect())
+    };
+    list().unwrap_or_default()
 }
