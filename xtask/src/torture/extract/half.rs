@@ -29,7 +29,7 @@ pub(super) fn table(workspace: &Workspace) -> Result<String> {
     for (name, asked, lost) in PEERS {
         lines.push(format!("{name:<18}{asked:<44}{lost}"));
     }
-    let asked = format!("{again}: in flight when it was killed; {durable} durable");
+    let asked = format!("{again}: not stored yet; {durable} durable");
     lines.push(format!("{:<18}{asked:<44}{missing}", "Lavra"));
     ensure!(durable == 0 && missing == 0, "{}", lines.join("\n"));
     Ok(lines.join("\n"))
