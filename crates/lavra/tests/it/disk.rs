@@ -1,8 +1,6 @@
 //! The disk of a DuckDB file runs full under a server with tasks, and has room again.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,17 +9,9 @@ use crate::program::{Place, Running, until};
 
 /// A server whose directory is a small file system that only it sees.
 fn serve_on_a_small_disk(place: &Place) -> Running {
-    let script = "mount -t tmpfs -o size=256m tmpfs . && cd \"$PWD\" && exec \"$@\"";
-    let serve = place.command(&["serve", "--demo-types", "--listen", "127.0.0.1:0"]);
-    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
-    let mut command = Command::new("unshare");
-    command
-        .current_dir(place.directory.path())
-        .args(if is_root { &["--mount"][..] } else { &["--map-root-user", "--mount"] })
-        .args(["sh", "-c", script, "sh"])
-        .arg(serve.get_program())
-        .args(serve.get_args())
-        .stderr(std::fs::File::create(place.directory.path().join("server.log")).unwrap());
+    let args = ["serve", "--demo-types", "--listen", "127.0.0.1:0"];
+    let mut command = place.command_on_a_small_disk(256, &args);
+    command.stderr(std::fs::File::create(place.directory.path().join("server.log")).unwrap());
     Running(command.spawn().unwrap())
 }
 

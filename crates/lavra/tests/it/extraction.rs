@@ -3,7 +3,6 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -335,16 +334,8 @@ fn ctrl_c_twice_stops_at_once_and_loses_nothing_that_was_stored() {
 fn a_full_disk_holds_an_extraction_up_and_loses_nothing() {
     let world = world(&["--scale", "0.3", "--fault", "latency.fixed_ms=20"]);
     let place = Place::on_duckdb();
-    let script = "mount -t tmpfs -o size=160m tmpfs . && cd \"$PWD\" && exec \"$@\"";
-    let extract = place.command(&run(&world.base, &["--json"]));
-    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
-    let mut command = Command::new("unshare");
+    let mut command = place.command_on_a_small_disk(160, &run(&world.base, &["--json"]));
     command
-        .current_dir(place.directory.path())
-        .args(if is_root { &["--mount"][..] } else { &["--map-root-user", "--mount"] })
-        .args(["sh", "-c", script, "sh"])
-        .arg(extract.get_program())
-        .args(extract.get_args())
         .stdout(std::fs::File::create(place.directory.path().join("out")).unwrap())
         .stderr(std::fs::File::create(place.directory.path().join("run.log")).unwrap());
     let mut process = Running(command.spawn().unwrap());

@@ -1,5 +1,6 @@
 //! `lavra` in a directory of its own.
 
+use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,22 @@ impl Place {
             .args(["--database", &self.database])
             .args(args)
             .stdin(Stdio::null());
+        command
+    }
+
+    /// The same with a small file system in the place of the directory, which only the command sees.
+    pub(crate) fn command_on_a_small_disk(&self, megabytes: u32, args: &[&str]) -> Command {
+        let script =
+            format!("mount -t tmpfs -o size={megabytes}m tmpfs . && cd \"$PWD\" && exec \"$@\"");
+        let inner = self.command(args);
+        let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+        let mut command = Command::new("unshare");
+        command
+            .current_dir(self.directory.path())
+            .args(if is_root { &["--mount"][..] } else { &["--map-root-user", "--mount"] })
+            .args(["sh", "-c", &script, "sh"])
+            .arg(inner.get_program())
+            .args(inner.get_args());
         command
     }
 
