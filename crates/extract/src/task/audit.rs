@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{failure, scope_of, share, source_of, until_stopped};
+use super::{extracted, failure, scope_of, share, source_of, until_stopped};
+use crate::Settings;
 use crate::audit::{Against, Audit, Report};
 use crate::client::Client;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::host::Host;
 use crate::month::Month;
 use crate::source::Source;
-use crate::{Settings, has_tables, store_of};
 
 /// What an `extract_audit` task is to look at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,10 +68,7 @@ impl ExtractAudit {
     ) -> Result<Report> {
         let source = order.source()?;
         let scope = scope_of(&source, order.from, order.to, &order.endpoints)?;
-        if !has_tables(&self.database, &source.name).await? {
-            let text = format!("nothing of {:?} was extracted here", source.name);
-            return Err(Error::Invalid(text));
-        }
+        let store = extracted(&self.database, &source).await?;
         let against = if order.against_source {
             let client = Arc::new(Client::new(&source, self.private_allowed)?);
             let host = Host::new(source.limits.in_flight, self.settings.breaker);
@@ -79,13 +76,7 @@ impl ExtractAudit {
         } else {
             None
         };
-        let audit = Audit {
-            store: store_of(&self.database, &source.name),
-            source: Arc::new(source),
-            stop,
-            against,
-            repair: order.repair,
-        };
+        let audit = Audit { store, source: Arc::new(source), stop, against, repair: order.repair };
         audit.run(&scope, tell).await
     }
 }

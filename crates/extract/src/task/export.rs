@@ -8,12 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{failure, scope_of, share, source_of, until_stopped};
+use super::{extracted, failure, scope_of, share, source_of, until_stopped};
 use crate::error::{Error, Result};
 use crate::export::{Export, Format, Report};
 use crate::month::Month;
 use crate::source::Source;
-use crate::{has_tables, store_of};
 
 /// What an `extract_export` task is to write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,14 +90,11 @@ impl ExtractExport {
     ) -> Result<Report> {
         let source = order.source()?;
         let scope = scope_of(&source, order.from, order.to, &order.endpoints)?;
-        if !has_tables(&self.database, &source.name).await? {
-            let text = format!("nothing of {:?} was extracted here", source.name);
-            return Err(Error::Invalid(text));
-        }
+        let store = extracted(&self.database, &source).await?;
         let place = self.exports.place(&order.out)?;
         let to = Artefacts::open(&place).map_err(|error| Error::Invalid(error.to_string()))?;
         let export = Export {
-            store: store_of(&self.database, &source.name),
+            store,
             source: Arc::new(source),
             to,
             format: order.format,

@@ -4,6 +4,9 @@ mod audit;
 mod export;
 mod extract;
 
+use std::sync::Arc;
+
+use lavra_db::Database;
 use lavra_tasks::{Context, Failure};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -15,7 +18,8 @@ use crate::error::{Error, Result};
 use crate::month::Month;
 use crate::plan::names;
 use crate::source::Source;
-use crate::store::Scope;
+use crate::store::{Scope, Store};
+use crate::{has_tables, store_of};
 
 /// The source that is meant: one that is built in, or the one of `definition`; somewhere else, if
 /// `base_url` says so.
@@ -58,6 +62,14 @@ pub fn scope_of(
         from: from.unwrap_or(Month::FIRST).first(),
         to: to.unwrap_or(Month::LAST).last(),
     })
+}
+
+/// The tables of a source, where something of it was extracted.
+async fn extracted(database: &Database, source: &Source) -> Result<Arc<dyn Store>> {
+    if has_tables(database, &source.name).await? {
+        return Ok(store_of(database, &source.name));
+    }
+    Err(Error::Invalid(format!("nothing of {:?} was extracted here", source.name)))
 }
 
 /// Work that can be told to stop, until it ends.
