@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const HELD_FOR: Duration = Duration::from_secs(5);
 
 /// What DuckDB may keep in memory while a command extracts.
-const EXTRACTION_MB: u64 = 128;
+const EXTRACTION_MB: u64 = 64;
 
 /// What a process does beside having the database open.
 #[derive(Clone, Copy, Debug, Default)]

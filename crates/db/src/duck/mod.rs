@@ -40,7 +40,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { checkpoint_mb: 32, memory_mb: 1024, threads: None, min_free_mb: 64, readers: 2 }
+        Self { checkpoint_mb: 16, memory_mb: 1024, threads: None, min_free_mb: 64, readers: 2 }
     }
 }
 
