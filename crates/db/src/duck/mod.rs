@@ -13,7 +13,7 @@ mod writer;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use duckdb::Connection;
 use jiff::Timestamp;
@@ -50,6 +50,8 @@ pub struct Duck {
     writer: writer::Handle,
     readers: Arc<Semaphore>,
     sequence: Arc<AtomicI64>,
+    /// The limit of DuckDB's memory, once it was raised.
+    room_mb: Arc<AtomicU64>,
     schema: Schema,
     clock: Clock,
 }
@@ -74,7 +76,8 @@ impl Duck {
         let shared = Arc::new(Shared::open(path, lock, options)?);
         let writer = writer::start(Arc::clone(&shared))?;
         let readers = Arc::new(Semaphore::new(options.readers.max(1)));
-        Ok(Self { shared, writer, readers, sequence, schema, clock })
+        let room_mb = Arc::default();
+        Ok(Self { shared, writer, readers, sequence, room_mb, schema, clock })
     }
 
     pub fn path(&self) -> &Path {
@@ -107,6 +110,16 @@ impl Duck {
     /// Raises the sequence above `seen`, a number found in the file.
     pub fn sequence_beyond(&self, seen: i64) {
         self.sequence.fetch_max(seen, Ordering::Relaxed);
+    }
+
+    /// Sees to it that a value of this many bytes can be written: DuckDB has it in memory a few
+    /// times over, and refuses what does not fit its limit.
+    pub async fn make_room(&self, bytes: usize) -> Result<()> {
+        let wanted = self.shared.options.memory_mb + ((3 * bytes as u64) >> 20);
+        // Set each time: the file may have been opened anew since.
+        let most = self.room_mb.fetch_max(wanted, Ordering::Relaxed).max(wanted);
+        let sql = format!("SET GLOBAL memory_limit = '{most}MB'");
+        self.write("make room for a large value", move |tx| tx.execute_batch(&sql)).await
     }
 
     /// Writes into the lock file where this process serves the database, for other commands.

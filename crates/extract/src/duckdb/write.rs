@@ -15,6 +15,9 @@ use crate::error::Result;
 use crate::model::ExtractionId;
 use crate::store::{Arrival, Change, Done, Held, Outcome, Write, Written};
 
+/// A body above this needs more memory than DuckDB is given.
+const LARGE: usize = 8 << 20;
+
 impl DuckDb {
     pub(super) async fn apply(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
         let tokens: Vec<i64> = writes.iter().map(|_| self.duck.next_sequence()).collect();
@@ -60,6 +63,12 @@ impl DuckDb {
             tokens,
             writes,
         };
+        let sizes = job.writes.iter().flat_map(|write| &write.arrivals);
+        let largest =
+            sizes.filter_map(|arrival| arrival.body.as_ref()).map(bytes::Bytes::len).max();
+        if let Some(bytes) = largest.filter(|bytes| *bytes > LARGE) {
+            self.duck.make_room(bytes).await?;
+        }
         Ok(self.duck.write("store what was extracted", move |tx| job.run(tx)).await?)
     }
 }

@@ -278,6 +278,25 @@ fn bodies_of_200_mb_are_refused_and_never_in_memory() {
     assert!(rows[0]["last_error"].as_str().unwrap().contains("max_body"), "{rows}");
 }
 
+/// DuckDB has each value in memory a few times over, and is given little memory here.
+#[test]
+fn a_body_of_40_mb_is_stored() {
+    let world = world(&["--pages", "1", "--page-bytes", "40000000"]);
+    let place = Place::on_duckdb();
+    let args = [
+        &["extract", "run", "pncp"],
+        &["--from", "2024-07", "--to", "2024-07"][..],
+        &["--endpoint", "contratacoes_publicacao_modalidade_6", "--base-url", &world.base],
+    ]
+    .concat();
+    place.json(&args);
+    let rows = place.json(&[
+        "sql",
+        "SELECT length(response_content) AS size FROM psa.pncp_raw_responses WHERE outcome = 'data'",
+    ]);
+    assert!(rows[0]["size"].as_u64().unwrap() > 35_000_000, "{rows}");
+}
+
 /// A run that takes some seconds, once it has stored something.
 fn under_way(place: &Place, base: &str) -> Running {
     let process = place.start(&run(base, &[]));

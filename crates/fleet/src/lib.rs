@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+
+pub mod api;
+pub mod code;
+mod error;
+pub mod machine;
+pub mod memory;
+pub mod model;
+pub mod settings;
+pub mod store;
+mod words;
+
+pub use error::{Error, Result};
+pub use words::UnknownWord;

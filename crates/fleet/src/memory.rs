@@ -1,0 +1,897 @@
+//! The store in memory, for simulations: the answers of the databases without one, under a clock
+//! that can be stopped. It is held to the same contract.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+use lavra_db::Clock;
+use lavra_tasks::model::{ProcessId, Token};
+use serde_json::{Value, json};
+
+use crate::error::Result;
+use crate::machine::mission::{Wish, granted, refusal, to_the_writer};
+use crate::machine::worker::{self, View};
+use crate::machine::{Guard, Step};
+use crate::model::{
+    Checkpoint, EventKind, LogEntry, LogId, Mission, MissionId, MissionStatus, Mode, Proxy,
+    ProxyId, Worker, WorkerId, WorkerStatus, Writer, WriterId,
+};
+use crate::settings::Adjustable;
+use crate::store::{
+    Assigned, Control, Counts, Edit, Edited, Filter, Leased, LogFilter, NewMission, NewProxy,
+    NewWorker, NewWriter, Opened, Opening, Report, Store, Thing,
+};
+
+/// The most missions that one lease takes for the writer.
+pub(crate) const WRITES: usize = 200;
+
+/// The fleet's tables, in memory. Clones are the same tables.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    tables: Arc<Mutex<Tables>>,
+    clock: Clock,
+}
+
+/// What the tables hold, for those who check them.
+#[derive(Debug)]
+pub struct Tables {
+    pub missions: BTreeMap<MissionId, Mission>,
+    pub workers: BTreeMap<WorkerId, Worker>,
+    pub proxies: BTreeMap<ProxyId, Proxy>,
+    pub writers: BTreeMap<WriterId, Writer>,
+    pub logs: Vec<LogEntry>,
+    secrets: BTreeMap<Thing, String>,
+    processes: BTreeMap<ProcessId, Timestamp>,
+    /// What waits for a worker, in its order.
+    queue: BTreeSet<(Timestamp, MissionId)>,
+    /// What is being stored, or waits to be without being scraped.
+    storing: BTreeSet<MissionId>,
+    adjustable: Adjustable,
+    control: Control,
+    last_token: Token,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self {
+            missions: BTreeMap::new(),
+            workers: BTreeMap::new(),
+            proxies: BTreeMap::new(),
+            writers: BTreeMap::new(),
+            logs: Vec::new(),
+            secrets: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            queue: BTreeSet::new(),
+            storing: BTreeSet::new(),
+            adjustable: Adjustable::default(),
+            control: Control { mode: Mode::Off, task_id: None },
+            last_token: 0,
+        }
+    }
+}
+
+impl Memory {
+    /// Empty tables at `now`; time goes on as tokio's does.
+    pub fn new(now: Timestamp) -> Self {
+        Self { tables: Arc::default(), clock: Clock::simulated(now) }
+    }
+
+    /// The tables, for those who check them.
+    pub fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Timestamp {
+        whole_microseconds(self.clock.now())
+    }
+}
+
+fn whole_microseconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time)
+}
+
+impl Tables {
+    fn token(&mut self) -> Token {
+        self.last_token += 1;
+        self.last_token
+    }
+
+    fn put(&mut self, mission: Mission) {
+        if let Some(old) = self.missions.get(&mission.id)
+            && let Some(at) = old.queued_at
+        {
+            self.queue.remove(&(at, old.id.clone()));
+        }
+        self.storing.remove(&mission.id);
+        let has_data = mission.worker_data_url.is_some();
+        match (mission.status, mission.queued_at) {
+            (MissionStatus::Queued, Some(at)) if !has_data => {
+                self.queue.insert((at, mission.id.clone()));
+            }
+            (MissionStatus::Queued, Some(_)) => {
+                self.storing.insert(mission.id.clone());
+            }
+            (MissionStatus::Running, _)
+                if mission.checkpoint == Some(Checkpoint::Armazenamento) =>
+            {
+                self.storing.insert(mission.id.clone());
+            }
+            _ => {}
+        }
+        self.missions.insert(mission.id.clone(), mission);
+    }
+
+    fn view(&self, id: &WorkerId, token: Token) -> Option<View> {
+        let worker = self.workers.get(id).filter(|worker| worker.token == Some(token))?.clone();
+        let mission = worker.current_mission_id.as_ref().and_then(|id| self.missions.get(id));
+        let in_use = |proxy: &&Proxy| proxy.in_use_by_worker_id.as_ref() == Some(id);
+        // A worker has at most one, and it is the last that it was given.
+        let last = worker.last_proxy_id.as_ref().and_then(|id| self.proxies.get(id));
+        Some(View {
+            mission: mission.cloned(),
+            proxy: last.filter(in_use).cloned(),
+            has_queue: !self.queue.is_empty(),
+            mode: self.control.mode,
+            worker,
+        })
+    }
+
+    fn is_ours(&self, step: &Step) -> bool {
+        let worker = step.worker.as_ref().is_none_or(|(token, worker)| {
+            self.workers.get(&worker.id).is_some_and(|row| row.token == Some(*token))
+        });
+        let mission = step.mission.as_ref().is_none_or(|(guard, mission)| {
+            self.missions.get(&mission.id).is_some_and(|row| match guard {
+                Guard::Held(token) => {
+                    row.status == MissionStatus::Running && row.token == Some(*token)
+                }
+                Guard::Queued => row.status == MissionStatus::Queued,
+            })
+        });
+        worker && mission
+    }
+
+    fn apply(&mut self, step: Step, clock: &Clock) -> bool {
+        if !self.is_ours(&step) {
+            return false;
+        }
+        let worker_id = step.worker.as_ref().map(|(_, worker)| worker.id.clone());
+        if let Some((id, most)) = step.blamed
+            && let Some(proxy) = self.proxies.get_mut(&id)
+        {
+            proxy.fail_count += 1;
+            proxy.active &= proxy.fail_count < most;
+        }
+        if let Some(proxy) = step.praised.and_then(|id| self.proxies.get_mut(&id)) {
+            proxy.fail_count = 0;
+        }
+        if step.releases_proxy {
+            for proxy in self.proxies.values_mut() {
+                if proxy.in_use_by_worker_id == worker_id {
+                    proxy.in_use_by_worker_id = None;
+                }
+            }
+        }
+        if let Some(proxy) = step.reserves.and_then(|id| self.proxies.get_mut(&id)) {
+            proxy.in_use_by_worker_id = worker_id;
+            proxy.last_used_at = step.worker.as_ref().map(|(_, worker)| worker.updated_at);
+        }
+        if let Some((_, after)) = step.worker
+            && let Some(row) = self.workers.get_mut(&after.id)
+        {
+            // What people set stays theirs.
+            let Worker { name, url, storage_domain, active, last_test_at, last_test_ok, .. } =
+                row.clone();
+            *row = Worker {
+                name,
+                url,
+                storage_domain,
+                active,
+                last_test_at,
+                last_test_ok,
+                held_by: row.held_by,
+                token: row.token,
+                ..after
+            };
+        }
+        if let (Some(session), Some((_, mission))) = (&step.links, &step.mission) {
+            for entry in self.logs.iter_mut().rev() {
+                if entry.mission_id.is_none() && entry.session_id.as_ref() == Some(session) {
+                    entry.mission_id = Some(mission.id.clone());
+                }
+            }
+        }
+        if let Some((_, mission)) = step.mission {
+            self.put(mission);
+        }
+        for entry in step.logs {
+            self.logs.push(LogEntry {
+                id: LogId::new(clock),
+                mission_id: entry.mission_id,
+                event: entry.event,
+                details: entry.details,
+                timestamp: entry.at,
+                session_id: entry.session_id,
+            });
+        }
+        true
+    }
+
+    fn is_dead(&self, process: Option<ProcessId>, since: Timestamp) -> bool {
+        process.is_none_or(|id| self.processes.get(&id).is_none_or(|seen| *seen < since))
+    }
+
+    /// Sessions that stand or are being opened, without a mission.
+    fn expecting(&self) -> usize {
+        let is_expecting = |worker: &&Worker| {
+            let is_open = matches!(worker.status, WorkerStatus::Ready | WorkerStatus::Initializing);
+            is_open && worker.current_mission_id.is_none() && worker.close_reason.is_none()
+        };
+        self.workers.values().filter(is_expecting).count()
+    }
+
+    fn matching<'a>(&'a self, filter: &'a Filter) -> impl Iterator<Item = &'a Mission> + 'a {
+        self.missions.values().filter(move |mission| matches(mission, filter))
+    }
+
+    fn has_name(&self, thing: &Thing, name: &str) -> bool {
+        match thing {
+            Thing::Worker(id) => self.workers.values().any(|w| w.name == name && w.id != *id),
+            Thing::Proxy(id) => {
+                self.proxies.values().any(|p| p.name.as_deref() == Some(name) && p.id != *id)
+            }
+            Thing::Writer(id) => self.writers.values().any(|w| w.name == name && w.id != *id),
+        }
+    }
+
+    fn has_url(&self, id: &WorkerId, url: &str) -> bool {
+        self.workers.values().any(|worker| worker.url == url && worker.id != *id)
+    }
+}
+
+fn matches(mission: &Mission, filter: &Filter) -> bool {
+    let is = |wanted: bool| wanted;
+    let in_bank = mission.status == MissionStatus::Queued && mission.queued_at.is_none();
+    is(filter.ids.is_empty() || filter.ids.contains(&mission.id))
+        && filter.status.is_none_or(|status| mission.status == status)
+        && filter.in_bank.is_none_or(|wanted| in_bank == wanted)
+        && filter.checkpoint.is_none_or(|wanted| mission.checkpoint == Some(wanted))
+        && filter.error_code.is_none_or(|wanted| mission.error_code == Some(wanted))
+        && filter.media_type.is_none_or(|wanted| mission.media_type == wanted)
+        && filter.language.as_ref().is_none_or(|wanted| mission.languages.contains(wanted))
+        && filter.worker.as_ref().is_none_or(|wanted| mission.worker_id.as_ref() == Some(wanted))
+        && filter.from.is_none_or(|day| mission.date_start >= day)
+        && filter.to.is_none_or(|day| mission.date_end <= day)
+}
+
+#[async_trait]
+impl Store for Memory {
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    async fn add_missions(&self, missions: Vec<NewMission>, again: bool) -> Result<Vec<MissionId>> {
+        let now = self.now();
+        let mut tables = self.tables();
+        let mut added = Vec::new();
+        for new in missions {
+            let is_same = |old: &Mission| {
+                (old.date_start, old.date_end, old.media_type, &old.languages)
+                    == (new.date_start, new.date_end, new.media_type, &new.languages)
+            };
+            if !again && tables.missions.values().any(is_same) {
+                continue;
+            }
+            added.push(new.id.clone());
+            tables.put(Mission {
+                id: new.id,
+                date_start: new.date_start,
+                date_end: new.date_end,
+                media_type: new.media_type,
+                languages: new.languages,
+                status: MissionStatus::Queued,
+                checkpoint: None,
+                worker_id: None,
+                worker_job_id: None,
+                worker_data_url: None,
+                proxy_used: None,
+                writer_job_id: None,
+                ads_count: None,
+                error_code: None,
+                error_message: None,
+                retry_count: 0,
+                created_at: now,
+                queued_at: None,
+                started_at: None,
+                finished_at: None,
+                attempts: 0,
+                phase_started_at: None,
+                writer_id: None,
+                writer_accepted_at: None,
+                writer_processed: None,
+                writer_moved_at: None,
+                next_attempt_at: None,
+                waiting: None,
+                told_at: None,
+                logged_at: None,
+                token: None,
+                held_by: None,
+            });
+        }
+        Ok(added)
+    }
+
+    async fn wish(&self, filter: &Filter, wish: Wish, by: &str) -> Result<Vec<MissionId>> {
+        let now = self.now();
+        let mut tables = self.tables();
+        let may: Vec<Mission> = tables
+            .matching(filter)
+            .filter(|mission| refusal(mission, wish).is_none())
+            .cloned()
+            .collect();
+        let mut done = Vec::new();
+        for (number, mission) in may.into_iter().enumerate() {
+            // Each has a time of its own, so that the queue has an order.
+            let at = now.saturating_add(SignedDuration::from_micros(number as i64)).unwrap_or(now);
+            let (next, entry) = granted(&mission, wish, by, at);
+            done.push(next.id.clone());
+            tables.put(next);
+            tables.logs.push(LogEntry {
+                id: LogId::new(&self.clock),
+                mission_id: entry.mission_id,
+                event: entry.event,
+                details: entry.details,
+                timestamp: entry.at,
+                session_id: None,
+            });
+        }
+        Ok(done)
+    }
+
+    async fn missions(
+        &self,
+        filter: &Filter,
+        before: Option<MissionId>,
+        limit: usize,
+    ) -> Result<Vec<Mission>> {
+        let tables = self.tables();
+        let older = |mission: &&Mission| before.as_ref().is_none_or(|id| mission.id < *id);
+        let mut found: Vec<Mission> = tables.matching(filter).filter(older).cloned().collect();
+        found.reverse();
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    async fn counts(&self) -> Result<Counts> {
+        let mut counts = Counts::default();
+        for mission in self.tables().missions.values() {
+            let place = match mission.status {
+                MissionStatus::Queued if mission.queued_at.is_none() => &mut counts.bank,
+                MissionStatus::Queued => &mut counts.queued,
+                MissionStatus::Running if mission.checkpoint == Some(Checkpoint::Armazenamento) => {
+                    &mut counts.armazenamento
+                }
+                MissionStatus::Running => &mut counts.extracao,
+                MissionStatus::Completed => &mut counts.completed,
+                MissionStatus::Failed => &mut counts.failed,
+                MissionStatus::Canceled => &mut counts.canceled,
+            };
+            *place += 1;
+        }
+        Ok(counts)
+    }
+
+    async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {
+        let tables = self.tables();
+        let text = |entry: &LogEntry, name: &str| {
+            entry.details.get(name).and_then(Value::as_str).map(str::to_owned)
+        };
+        let mut found: Vec<LogEntry> = tables
+            .logs
+            .iter()
+            .filter(|entry| {
+                filter.mission.as_ref().is_none_or(|id| entry.mission_id.as_ref() == Some(id))
+                    && (!filter.without_mission || entry.mission_id.is_none())
+                    && (filter.events.is_empty() || filter.events.contains(&entry.event))
+                    && filter
+                        .worker
+                        .as_ref()
+                        .is_none_or(|id| text(entry, "worker_id").as_deref() == Some(&id.0))
+                    && filter.error_code.is_none_or(|code| {
+                        text(entry, "error_code").as_deref() == Some(code.as_str())
+                    })
+                    && filter.since.is_none_or(|time| entry.timestamp >= time)
+                    && filter.until.is_none_or(|time| entry.timestamp < time)
+                    && filter
+                        .before
+                        .as_ref()
+                        .is_none_or(|(time, id)| (entry.timestamp, &entry.id) < (*time, id))
+            })
+            .cloned()
+            .collect();
+        found.sort_by(|a, b| (a.timestamp, &a.id).cmp(&(b.timestamp, &b.id)));
+        if !filter.oldest_first {
+            found.reverse();
+        }
+        found.truncate(filter.limit);
+        Ok(found)
+    }
+
+    async fn report(&self, report: Report, since: Timestamp) -> Result<Vec<Value>> {
+        let tables = self.tables();
+        let recent = || tables.logs.iter().filter(|entry| entry.timestamp > since);
+        let says = |entry: &LogEntry, name: &str, value: &str| {
+            entry.details.get(name).and_then(Value::as_str) == Some(value)
+        };
+        Ok(match report {
+            Report::Failures => {
+                let mut rows: Vec<&LogEntry> =
+                    recent().filter(|entry| entry.event == EventKind::MissionFailed).collect();
+                rows.sort_by_key(|entry| std::cmp::Reverse((entry.timestamp, entry.id.clone())));
+                rows.iter()
+                    .filter_map(|entry| {
+                        let mission = tables.missions.get(entry.mission_id.as_ref()?)?;
+                        Some(json!({
+                            "id": mission.id, "status": mission.status,
+                            "error_code": mission.error_code,
+                            "error_message": mission.error_message,
+                            "retry_count": mission.retry_count,
+                            "failed_at": entry.timestamp, "details": entry.details,
+                        }))
+                    })
+                    .collect()
+            }
+            Report::Workers => tables
+                .workers
+                .values()
+                .filter_map(|worker| {
+                    let mut durations = Vec::new();
+                    let mut failed = 0;
+                    for entry in recent().filter(|e| says(e, "worker_id", &worker.id.0)) {
+                        match entry.event {
+                            EventKind::ScrapeCompleted => {
+                                durations.push(entry.details["duration_ms"].as_i64().unwrap_or(0));
+                            }
+                            EventKind::ScrapeFailed => failed += 1,
+                            _ => {}
+                        }
+                    }
+                    let done = durations.len() as i64;
+                    let average = durations.iter().sum::<i64>() as f64 / durations.len() as f64;
+                    (done + failed > 0).then(|| {
+                        json!({
+                            "worker_name": worker.name, "completed_count": done,
+                            "failed_count": failed,
+                            "avg_duration_ms": (done > 0).then_some(average),
+                        })
+                    })
+                })
+                .collect(),
+            Report::Proxies => {
+                let mut proxies: Vec<&Proxy> = tables.proxies.values().collect();
+                proxies.sort_by_key(|proxy| (std::cmp::Reverse(proxy.fail_count), &proxy.id));
+                let count = |proxy: &Proxy, event| {
+                    recent()
+                        .filter(|entry| entry.event == event)
+                        .filter(|entry| says(entry, "proxy_name", proxy.label()))
+                        .count()
+                };
+                let row = |proxy: &&Proxy| {
+                    json!({
+                        "name": proxy.name, "host": proxy.host, "fail_count": proxy.fail_count,
+                        "active": proxy.active,
+                        "session_failures": count(proxy, EventKind::SessionFailed),
+                        "rotations": count(proxy, EventKind::ProxyRotated),
+                    })
+                };
+                proxies.iter().map(row).collect()
+            }
+        })
+    }
+
+    async fn add_worker(&self, new: NewWorker) -> Result<Edited> {
+        let now = self.now();
+        let mut tables = self.tables();
+        let thing = Thing::Worker(new.id.clone());
+        if tables.has_name(&thing, &new.name) {
+            return Ok(Edited::NameTaken);
+        }
+        if tables.has_url(&new.id, &new.url) {
+            return Ok(Edited::UrlTaken);
+        }
+        tables.secrets.insert(thing, new.api_key);
+        let worker = Worker {
+            id: new.id.clone(),
+            name: new.name,
+            url: new.url,
+            storage_domain: new.storage_domain,
+            status: WorkerStatus::Idle,
+            session_count: 0,
+            current_mission_id: None,
+            active: new.active,
+            last_test_at: None,
+            last_test_ok: None,
+            created_at: now,
+            updated_at: now,
+            last_proxy_id: None,
+            session_id: None,
+            session_started_at: None,
+            session_accepted: false,
+            session_errors: 0,
+            error_code: None,
+            error_message: None,
+            next_attempt_at: None,
+            close_reason: None,
+            close_by: None,
+            unclosed: false,
+            stop_by: None,
+            unreachable_since: None,
+            waiting: None,
+            token: None,
+            held_by: None,
+        };
+        tables.workers.insert(new.id, worker);
+        Ok(Edited::Done)
+    }
+
+    async fn add_proxy(&self, new: NewProxy) -> Result<Edited> {
+        let now = self.now();
+        let mut tables = self.tables();
+        let thing = Thing::Proxy(new.id.clone());
+        if tables.has_name(&thing, &new.name) {
+            return Ok(Edited::NameTaken);
+        }
+        if let Some(password) = new.password {
+            tables.secrets.insert(thing, password);
+        }
+        let proxy = Proxy {
+            id: new.id.clone(),
+            name: Some(new.name),
+            host: new.host,
+            port: new.port,
+            username: new.username,
+            active: new.active,
+            in_use_by_worker_id: None,
+            fail_count: 0,
+            last_used_at: None,
+            last_test_at: None,
+            last_test_ok: None,
+            created_at: now,
+        };
+        tables.proxies.insert(new.id, proxy);
+        Ok(Edited::Done)
+    }
+
+    async fn add_writer(&self, new: NewWriter) -> Result<Edited> {
+        let now = self.now();
+        let mut tables = self.tables();
+        let thing = Thing::Writer(new.id.clone());
+        if tables.has_name(&thing, &new.name) {
+            return Ok(Edited::NameTaken);
+        }
+        tables.secrets.insert(thing, new.api_key);
+        let writer = Writer {
+            id: new.id.clone(),
+            name: new.name,
+            url: new.url,
+            active: new.active,
+            last_test_at: None,
+            last_test_ok: None,
+            created_at: now,
+            updated_at: now,
+        };
+        tables.writers.insert(new.id, writer);
+        Ok(Edited::Done)
+    }
+
+    async fn edit(&self, thing: &Thing, edit: Edit) -> Result<Edited> {
+        let now = self.now();
+        let mut tables = self.tables();
+        if edit.name.as_ref().is_some_and(|name| tables.has_name(thing, name)) {
+            return Ok(Edited::NameTaken);
+        }
+        if let (Thing::Worker(id), Some(url)) = (thing, &edit.url)
+            && tables.has_url(id, url)
+        {
+            return Ok(Edited::UrlTaken);
+        }
+        let found = match thing {
+            Thing::Worker(id) => tables.workers.get_mut(id).map(|worker| {
+                set(&mut worker.name, edit.name);
+                set(&mut worker.url, edit.url);
+                set(&mut worker.active, edit.active);
+                worker.storage_domain = edit.storage_domain.or(worker.storage_domain.take());
+                worker.updated_at = now;
+            }),
+            Thing::Proxy(id) => tables.proxies.get_mut(id).map(|proxy| {
+                if edit.active == Some(true) {
+                    proxy.fail_count = 0;
+                }
+                proxy.name = edit.name.or(proxy.name.take());
+                set(&mut proxy.host, edit.host);
+                set(&mut proxy.active, edit.active);
+                proxy.port = edit.port.or(proxy.port);
+                proxy.username = edit.username.or(proxy.username.take());
+            }),
+            Thing::Writer(id) => tables.writers.get_mut(id).map(|writer| {
+                set(&mut writer.name, edit.name);
+                set(&mut writer.url, edit.url);
+                set(&mut writer.active, edit.active);
+                writer.updated_at = now;
+            }),
+        };
+        if found.is_none() {
+            return Ok(Edited::NotFound);
+        }
+        if let Some(secret) = edit.secret {
+            tables.secrets.insert(thing.clone(), secret);
+        }
+        Ok(Edited::Done)
+    }
+
+    async fn remove(&self, thing: &Thing) -> Result<Edited> {
+        let mut tables = self.tables();
+        let found = match thing {
+            Thing::Worker(id) => {
+                let Some(worker) = tables.workers.get(id) else { return Ok(Edited::NotFound) };
+                if worker.status != WorkerStatus::Idle || worker.current_mission_id.is_some() {
+                    return Ok(Edited::InUse(format!("it is {}", worker.status)));
+                }
+                let is_named = |mission: &Mission| mission.worker_id.as_ref() == Some(id);
+                if tables.missions.values().any(is_named) {
+                    return Ok(Edited::InUse("missions name it".into()));
+                }
+                tables.workers.remove(id).is_some()
+            }
+            Thing::Proxy(id) => {
+                let user = tables.proxies.get(id).and_then(|p| p.in_use_by_worker_id.clone());
+                if let Some(worker) = user {
+                    return Ok(Edited::InUse(format!("the worker {worker} uses it")));
+                }
+                tables.proxies.remove(id).is_some()
+            }
+            Thing::Writer(id) => {
+                let is_named = |mission: &Mission| {
+                    mission.writer_id.as_ref() == Some(id) && !mission.status.is_over()
+                };
+                if tables.missions.values().any(is_named) {
+                    return Ok(Edited::InUse("missions are being stored by it".into()));
+                }
+                tables.writers.remove(id).is_some()
+            }
+        };
+        tables.secrets.remove(thing);
+        Ok(if found { Edited::Done } else { Edited::NotFound })
+    }
+
+    async fn tested(&self, thing: &Thing, ok: bool) -> Result<()> {
+        let now = self.now();
+        let mut tables = self.tables();
+        let place = match thing {
+            Thing::Worker(id) => {
+                tables.workers.get_mut(id).map(|w| (&mut w.last_test_at, &mut w.last_test_ok))
+            }
+            Thing::Proxy(id) => {
+                tables.proxies.get_mut(id).map(|p| (&mut p.last_test_at, &mut p.last_test_ok))
+            }
+            Thing::Writer(id) => {
+                tables.writers.get_mut(id).map(|w| (&mut w.last_test_at, &mut w.last_test_ok))
+            }
+        };
+        if let Some((at, result)) = place {
+            *at = Some(now);
+            *result = Some(ok);
+        }
+        Ok(())
+    }
+
+    async fn secret(&self, thing: &Thing) -> Result<Option<String>> {
+        Ok(self.tables().secrets.get(thing).cloned())
+    }
+
+    async fn workers(&self) -> Result<Vec<Worker>> {
+        let mut all: Vec<Worker> = self.tables().workers.values().cloned().collect();
+        all.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok(all)
+    }
+
+    async fn proxies(&self) -> Result<Vec<Proxy>> {
+        let mut all: Vec<Proxy> = self.tables().proxies.values().cloned().collect();
+        all.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok(all)
+    }
+
+    async fn writers(&self) -> Result<Vec<Writer>> {
+        let mut all: Vec<Writer> = self.tables().writers.values().cloned().collect();
+        all.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok(all)
+    }
+
+    async fn settings(&self) -> Result<Adjustable> {
+        Ok(self.tables().adjustable)
+    }
+
+    async fn set_settings(&self, settings: Adjustable) -> Result<()> {
+        self.tables().adjustable = settings;
+        Ok(())
+    }
+
+    async fn control(&self) -> Result<Control> {
+        Ok(self.tables().control)
+    }
+
+    async fn set_control(&self, control: Control) -> Result<()> {
+        self.tables().control = control;
+        Ok(())
+    }
+
+    async fn lease(&self, process: ProcessId, stale: Duration) -> Result<Leased> {
+        let now = self.now();
+        let stale = SignedDuration::try_from(stale).unwrap_or(SignedDuration::MAX);
+        let since = now.saturating_sub(stale).unwrap_or(Timestamp::MIN);
+        let mut tables = self.tables();
+        tables.processes.insert(process, now);
+        tables.processes.retain(|_, seen| *seen >= since);
+        let live = tables.processes.len();
+        let needed = |worker: &&Worker| {
+            worker.active || worker.status != WorkerStatus::Idle || worker.unclosed
+        };
+        let all = tables.workers.values().filter(needed).count();
+        let share = all.div_ceil(live.max(1));
+        let held = tables.workers.values().filter(|w| w.held_by == Some(process)).count();
+        let free: Vec<WorkerId> = tables
+            .workers
+            .values()
+            .filter(needed)
+            .filter(|worker| worker.held_by != Some(process))
+            .filter(|worker| tables.is_dead(worker.held_by, since))
+            .map(|worker| worker.id.clone())
+            .take(share.saturating_sub(held))
+            .collect();
+        for id in free {
+            let token = tables.token();
+            let Some(worker) = tables.workers.get_mut(&id) else { continue };
+            worker.token = Some(token);
+            worker.held_by = Some(process);
+            let mission = worker.current_mission_id.clone();
+            if let Some(mission) = mission.and_then(|id| tables.missions.get_mut(&id))
+                && mission.status == MissionStatus::Running
+                && mission.checkpoint == Some(Checkpoint::Extracao)
+            {
+                mission.token = Some(token);
+                mission.held_by = Some(process);
+            }
+        }
+        let writes: Vec<Mission> = tables
+            .storing
+            .iter()
+            .filter_map(|id| tables.missions.get(id))
+            .filter(|mission| mission.held_by != Some(process))
+            .filter(|mission| tables.is_dead(mission.held_by, since))
+            .take(WRITES)
+            .cloned()
+            .collect();
+        for mission in writes {
+            let mut next = match mission.status {
+                MissionStatus::Queued => to_the_writer(&mission, now),
+                _ => mission,
+            };
+            next.token = Some(tables.token());
+            next.held_by = Some(process);
+            tables.put(next);
+        }
+        let workers: Vec<(WorkerId, Token)> = tables
+            .workers
+            .values()
+            .filter(|worker| worker.held_by == Some(process))
+            .filter_map(|worker| Some((worker.id.clone(), worker.token?)))
+            .collect();
+        let missions = tables
+            .storing
+            .iter()
+            .filter_map(|id| tables.missions.get(id))
+            .filter(|mission| mission.held_by == Some(process))
+            .filter_map(|mission| Some((mission.id.clone(), mission.token?)))
+            .collect();
+        Ok(Leased { surplus: workers.len().saturating_sub(share), workers, missions })
+    }
+
+    async fn release(&self, process: ProcessId, workers: Vec<WorkerId>) -> Result<()> {
+        let mut tables = self.tables();
+        for id in workers {
+            if let Some(worker) = tables.workers.get_mut(&id)
+                && worker.held_by == Some(process)
+            {
+                worker.held_by = None;
+            }
+        }
+        Ok(())
+    }
+
+    async fn leave(&self, process: ProcessId) -> Result<()> {
+        let mut tables = self.tables();
+        tables.processes.remove(&process);
+        for worker in tables.workers.values_mut().filter(|w| w.held_by == Some(process)) {
+            worker.held_by = None;
+        }
+        for mission in tables.missions.values_mut().filter(|m| m.held_by == Some(process)) {
+            mission.held_by = None;
+        }
+        Ok(())
+    }
+
+    async fn view(&self, worker: &WorkerId, token: Token) -> Result<Option<View>> {
+        Ok(self.tables().view(worker, token))
+    }
+
+    async fn storing(&self, id: &MissionId, token: Token) -> Result<Option<Mission>> {
+        let tables = self.tables();
+        Ok(tables.missions.get(id).filter(|mission| mission.token == Some(token)).cloned())
+    }
+
+    async fn open(&self, opening: Opening) -> Result<Opened> {
+        let now = self.now();
+        let mut tables = self.tables();
+        let view = tables.view(&opening.worker, opening.token);
+        let Some(view) = view.filter(|view| view.worker.status == WorkerStatus::Idle) else {
+            return Ok(Opened::Lost);
+        };
+        if view.mission.is_none() && tables.queue.len() <= tables.expecting() {
+            return Ok(Opened::NotNeeded);
+        }
+        let active: Vec<&Proxy> = tables.proxies.values().filter(|proxy| proxy.active).collect();
+        let is_only = active.len() == 1;
+        let free: Vec<&&Proxy> = active
+            .iter()
+            .filter(|proxy| proxy.in_use_by_worker_id.is_none())
+            .filter(|proxy| is_only || Some(&proxy.id) != view.worker.last_proxy_id.as_ref())
+            .collect();
+        if free.is_empty() {
+            if let Some(step) = worker::no_proxy(&view, now) {
+                tables.apply(step, &self.clock);
+            }
+            return Ok(Opened::NoProxy);
+        }
+        let proxy = (*free[(opening.luck % free.len() as u64) as usize]).clone();
+        let previous = view.worker.last_proxy_id.as_ref().and_then(|id| tables.proxies.get(id));
+        let name = previous.map(|proxy| proxy.label().to_owned());
+        let step = worker::opened(&view, &proxy, name.as_deref(), opening.session, now);
+        let is_applied = tables.apply(step, &self.clock);
+        Ok(if is_applied { Opened::With(Box::new(proxy)) } else { Opened::Lost })
+    }
+
+    async fn assign(&self, worker: &WorkerId, token: Token) -> Result<Assigned> {
+        let now = self.now();
+        let mut tables = self.tables();
+        let is_free = |view: &View| {
+            view.worker.status == WorkerStatus::Ready && view.worker.current_mission_id.is_none()
+        };
+        let Some(view) = tables.view(worker, token).filter(is_free) else {
+            return Ok(Assigned::Lost);
+        };
+        let next = tables.queue.first().and_then(|(_, id)| tables.missions.get(id));
+        let Some(mission) = next.cloned() else {
+            return Ok(Assigned::NothingQueued);
+        };
+        let step = worker::assigned(&view, &mission, now);
+        let after = step.mission.as_ref().map(|(_, mission)| mission.clone());
+        match (tables.apply(step, &self.clock), after) {
+            (true, Some(mission)) => Ok(Assigned::Mission(Box::new(mission))),
+            _ => Ok(Assigned::Lost),
+        }
+    }
+
+    async fn apply(&self, steps: Vec<Step>) -> Result<Vec<bool>> {
+        let mut tables = self.tables();
+        Ok(steps.into_iter().map(|step| tables.apply(step, &self.clock)).collect())
+    }
+}
+
+fn set<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}

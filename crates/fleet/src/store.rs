@@ -1,0 +1,301 @@
+//! The questions that the fleet asks of a database.
+//!
+//! Each verb is one transaction: rows and their log entries together. Whoever supervises a worker
+//! or a mission holds a token for it; [`Store::apply`] writes nothing for a token that is not the
+//! row's any more.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use lavra_db::Clock;
+use lavra_tasks::model::{ProcessId, TaskId, Token};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::code::ErrorCode;
+use crate::error::Result;
+use crate::machine::Step;
+use crate::machine::mission::Wish;
+use crate::machine::worker::View;
+use crate::model::{
+    Checkpoint, EventKind, LogEntry, LogId, MediaType, Mission, MissionId, MissionStatus, Mode,
+    Proxy, ProxyId, SessionId, Worker, WorkerId, Writer, WriterId,
+};
+use crate::settings::Adjustable;
+
+/// A mission for the bank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewMission {
+    pub id: MissionId,
+    pub date_start: Date,
+    pub date_end: Date,
+    pub media_type: MediaType,
+    pub languages: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewWorker {
+    pub id: WorkerId,
+    pub name: String,
+    pub url: String,
+    /// A reference to the secret, or the secret itself where none is kept.
+    pub api_key: String,
+    pub storage_domain: Option<String>,
+    pub active: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewProxy {
+    pub id: ProxyId,
+    pub name: String,
+    pub host: String,
+    pub port: Option<i32>,
+    pub username: Option<String>,
+    pub password: Option<String>,
+    pub active: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewWriter {
+    pub id: WriterId,
+    pub name: String,
+    pub url: String,
+    pub api_key: String,
+    pub active: bool,
+}
+
+/// Something that missions are run with, by its id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Thing {
+    Worker(WorkerId),
+    Proxy(ProxyId),
+    Writer(WriterId),
+}
+
+impl Thing {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Worker(_) => "worker",
+            Self::Proxy(_) => "proxy",
+            Self::Writer(_) => "writer",
+        }
+    }
+
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Worker(WorkerId(id)) | Self::Proxy(ProxyId(id)) | Self::Writer(WriterId(id)) => {
+                id
+            }
+        }
+    }
+}
+
+/// What a person changes; what is `None` stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    pub name: Option<String>,
+    /// Of a worker or a writer.
+    pub url: Option<String>,
+    pub storage_domain: Option<String>,
+    /// Of a proxy.
+    pub host: Option<String>,
+    pub port: Option<i32>,
+    pub username: Option<String>,
+    /// The secret, or a reference to it: `api_key` or `password`.
+    pub secret: Option<String>,
+    /// A proxy that is made active again starts with no failure.
+    pub active: Option<bool>,
+}
+
+/// Why something was not added, changed or removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edited {
+    Done,
+    NotFound,
+    NameTaken,
+    /// Another worker has it.
+    UrlTaken,
+    /// It is at work, or missions of the past name it.
+    InUse(String),
+}
+
+/// Which missions; all conditions together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filter {
+    /// None are any.
+    pub ids: Vec<MissionId>,
+    pub status: Option<MissionStatus>,
+    /// Whether it is in the bank: queued, and never put into the queue.
+    pub in_bank: Option<bool>,
+    pub checkpoint: Option<Checkpoint>,
+    pub error_code: Option<ErrorCode>,
+    pub media_type: Option<MediaType>,
+    pub language: Option<String>,
+    pub worker: Option<WorkerId>,
+    /// Its days are within these.
+    pub from: Option<Date>,
+    pub to: Option<Date>,
+}
+
+/// How many missions are how far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub bank: i64,
+    pub queued: i64,
+    pub extracao: i64,
+    pub armazenamento: i64,
+    pub completed: i64,
+    pub failed: i64,
+    pub canceled: i64,
+}
+
+impl Counts {
+    pub fn running(&self) -> i64 {
+        self.extracao + self.armazenamento
+    }
+
+    pub fn has_work(&self) -> bool {
+        self.queued + self.running() > 0
+    }
+}
+
+/// Which entries of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogFilter {
+    pub mission: Option<MissionId>,
+    /// Only those that belong to no mission.
+    pub without_mission: bool,
+    pub events: Vec<EventKind>,
+    pub worker: Option<WorkerId>,
+    pub error_code: Option<ErrorCode>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    /// Newest first, older than this one; oldest first without it and with `oldest_first`.
+    pub before: Option<(Timestamp, LogId)>,
+    pub oldest_first: bool,
+    pub limit: usize,
+}
+
+/// What a process looks after.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leased {
+    pub workers: Vec<(WorkerId, Token)>,
+    pub missions: Vec<(MissionId, Token)>,
+    /// Workers above its share: for others to take.
+    pub surplus: usize,
+}
+
+/// A session that is about to be opened.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    pub worker: WorkerId,
+    pub token: Token,
+    pub session: SessionId,
+    /// Which of the free proxies it becomes.
+    pub luck: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Opened {
+    /// The worker is `initializing`, with this proxy.
+    With(Box<Proxy>),
+    NoProxy,
+    /// Others are about to take all that waits.
+    NotNeeded,
+    /// The worker is someone else's, or in another state.
+    Lost,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Assigned {
+    Mission(Box<Mission>),
+    NothingQueued,
+    Lost,
+}
+
+/// What the orchestrators are to do, and the run that said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Control {
+    pub mode: Mode,
+    pub task_id: Option<TaskId>,
+}
+
+/// The four reports of section 10.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// Missions that failed.
+    Failures,
+    Workers,
+    Proxies,
+}
+
+#[async_trait]
+pub trait Store: Send + Sync + Debug {
+    fn clock(&self) -> &Clock;
+
+    // --- missions, as people have them --------------------------------------------------------
+
+    /// Adds missions to the bank, but for those that are there already (the same days, media type
+    /// and languages) unless `again`; returns the ids of those that were added.
+    async fn add_missions(&self, missions: Vec<NewMission>, again: bool) -> Result<Vec<MissionId>>;
+    /// Does what is wished to all missions of the filter for which it may be; returns their ids.
+    async fn wish(&self, filter: &Filter, wish: Wish, by: &str) -> Result<Vec<MissionId>>;
+    /// Newest first, older than `before`.
+    async fn missions(
+        &self,
+        filter: &Filter,
+        before: Option<MissionId>,
+        limit: usize,
+    ) -> Result<Vec<Mission>>;
+    async fn counts(&self) -> Result<Counts>;
+    async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>>;
+    /// Rows of a report over what happened since a time.
+    async fn report(&self, report: Report, since: Timestamp) -> Result<Vec<Value>>;
+
+    // --- workers, proxies, writers ------------------------------------------------------------
+
+    async fn add_worker(&self, worker: NewWorker) -> Result<Edited>;
+    async fn add_proxy(&self, proxy: NewProxy) -> Result<Edited>;
+    async fn add_writer(&self, writer: NewWriter) -> Result<Edited>;
+    async fn edit(&self, thing: &Thing, edit: Edit) -> Result<Edited>;
+    async fn remove(&self, thing: &Thing) -> Result<Edited>;
+    async fn tested(&self, thing: &Thing, ok: bool) -> Result<()>;
+    /// The column that holds the secret, or its reference.
+    async fn secret(&self, thing: &Thing) -> Result<Option<String>>;
+    /// All of them, oldest first.
+    async fn workers(&self) -> Result<Vec<Worker>>;
+    async fn proxies(&self) -> Result<Vec<Proxy>>;
+    async fn writers(&self) -> Result<Vec<Writer>>;
+
+    // --- settings -----------------------------------------------------------------------------
+
+    async fn settings(&self) -> Result<Adjustable>;
+    async fn set_settings(&self, settings: Adjustable) -> Result<()>;
+    async fn control(&self) -> Result<Control>;
+    async fn set_control(&self, control: Control) -> Result<()>;
+
+    // --- orchestrators ------------------------------------------------------------------------
+
+    /// Says that the process lives, takes its share of what nobody looks after (nobody, or a
+    /// process that has not said so for `stale`), and returns all that it has. A worker comes with
+    /// its mission; both get a new token.
+    async fn lease(&self, process: ProcessId, stale: Duration) -> Result<Leased>;
+    /// Gives these back.
+    async fn release(&self, process: ProcessId, workers: Vec<WorkerId>) -> Result<()>;
+    /// Gives everything back: the process ends.
+    async fn leave(&self, process: ProcessId) -> Result<()>;
+    /// The worker, if it has this token, with what it holds.
+    async fn view(&self, worker: &WorkerId, token: Token) -> Result<Option<View>>;
+    /// A mission that is being stored, if it has this token.
+    async fn storing(&self, mission: &MissionId, token: Token) -> Result<Option<Mission>>;
+    /// Reserves a proxy and begins a session, if the worker is idle and one is needed (6.1).
+    async fn open(&self, opening: Opening) -> Result<Opened>;
+    /// The oldest mission of the queue for a worker that is ready (6.4); the entries of its session
+    /// become the mission's.
+    async fn assign(&self, worker: &WorkerId, token: Token) -> Result<Assigned>;
+    /// Writes steps, each as a whole or not at all; says which were.
+    async fn apply(&self, steps: Vec<Step>) -> Result<Vec<bool>>;
+}
