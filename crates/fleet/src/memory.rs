@@ -141,14 +141,19 @@ impl Tables {
 
     fn is_ours(&self, step: &Step) -> bool {
         let worker = step.worker.as_ref().is_none_or(|(token, worker)| {
-            self.workers.get(&worker.id).is_some_and(|row| row.token == Some(*token))
+            self.workers.get(&worker.id).is_some_and(|row| {
+                row.token == Some(*token) && Some(row.updated_at) == step.seen.worker
+            })
         });
         let mission = step.mission.as_ref().is_none_or(|(guard, mission)| {
-            self.missions.get(&mission.id).is_some_and(|row| match guard {
-                Guard::Held(token) => {
-                    row.status == MissionStatus::Running && row.token == Some(*token)
-                }
-                Guard::Queued => row.status == MissionStatus::Queued,
+            self.missions.get(&mission.id).is_some_and(|row| {
+                let is_held = match guard {
+                    Guard::Held(token) => {
+                        row.status == MissionStatus::Running && row.token == Some(*token)
+                    }
+                    Guard::Queued => row.status == MissionStatus::Queued,
+                };
+                is_held && row.logged_at == step.seen.mission
             })
         });
         worker && mission

@@ -38,6 +38,18 @@ pub struct Step {
     /// The worker's proxy is free again.
     pub releases_proxy: bool,
     pub logs: Vec<Entry>,
+    /// The rows as they were when the step was thought of: one that was written although its answer
+    /// was lost is not written again.
+    pub seen: Seen,
+}
+
+/// When the rows of a step last changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// `updated_at` of the worker.
+    pub worker: Option<Timestamp>,
+    /// `logged_at` of the mission.
+    pub mission: Option<Timestamp>,
 }
 
 /// What a mission must be for a step to be written.

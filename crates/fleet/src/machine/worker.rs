@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use lavra_tasks::model::Token;
 use serde_json::{Map, Value, json};
 
-use super::{Entry, Guard, Step, later, milliseconds, next_entry};
+use super::{Entry, Guard, Seen, Step, later, milliseconds, next_entry};
 use crate::api::{JobReport, JobStatus, Reply, SessionStatus, Trouble};
 use crate::code::{Blame, ErrorCode, Phase};
 use crate::model::{
@@ -271,6 +271,13 @@ pub fn no_proxy(view: &View, now: Timestamp) -> Option<Step> {
     Some(draft.done())
 }
 
+/// A wait that has another name than before, for people to see.
+pub fn waits_for(view: &View, waiting: Waiting, now: Timestamp) -> Option<Step> {
+    let mut draft = Draft::new(view, now);
+    let is_new = draft.waits_for(waiting);
+    is_new.then(|| draft.done())
+}
+
 /// A mission of the queue is this worker's.
 pub fn assigned(view: &View, mission: &Mission, now: Timestamp) -> Step {
     let mut draft = Draft::new(view, now);
@@ -295,6 +302,7 @@ pub fn assigned(view: &View, mission: &Mission, now: Timestamp) -> Step {
         "worker_id": view.worker.id, "worker_name": view.worker.name,
         "proxy_name": mission.proxy_used, "mission_id": mission.id,
     });
+    draft.step.seen.mission = mission.logged_at;
     draft.mission = Some((Guard::Queued, mission));
     draft.log(EventKind::MissionAssigned, details);
     draft.done()
@@ -433,13 +441,19 @@ impl Draft {
             worker_token: view.worker.token,
             mission: ours(view).map(|(mission, token)| (Guard::Held(token), mission.clone())),
             proxy: view.proxy.clone(),
-            step: Step::default(),
+            step: Step {
+                seen: Seen {
+                    worker: Some(view.worker.updated_at),
+                    mission: view.mission.as_ref().and_then(|mission| mission.logged_at),
+                },
+                ..Step::default()
+            },
             now,
         }
     }
 
     fn done(mut self) -> Step {
-        self.worker.updated_at = self.now;
+        self.worker.updated_at = next_entry(self.step.seen.worker, self.now);
         self.step.worker = self.worker_token.map(|token| (token, self.worker));
         self.step.mission = self.mission;
         self.step

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use lavra_tasks::model::Token;
 use serde_json::{Value, json};
 
-use super::{Entry, Guard, Step, later, milliseconds, next_entry, without_query};
+use super::{Entry, Guard, Seen, Step, later, milliseconds, next_entry, without_query};
 use crate::api::{Reply, Trouble, WriteReport, WriteStatus};
 use crate::code::{ErrorCode, Phase};
 use crate::model::{Checkpoint, EventKind, Mission, MissionStatus, Waiting, Writer, WriterId};
@@ -105,18 +105,21 @@ struct Draft {
     mission: Mission,
     token: Token,
     logs: Vec<Entry>,
+    seen: Seen,
     now: Timestamp,
 }
 
 impl Draft {
     fn new(mission: &Mission, token: Token, now: Timestamp) -> Self {
-        Self { mission: mission.clone(), token, logs: Vec::new(), now }
+        let seen = Seen { worker: None, mission: mission.logged_at };
+        Self { mission: mission.clone(), token, logs: Vec::new(), seen, now }
     }
 
     fn done(self) -> Step {
         Step {
             mission: Some((Guard::Held(self.token), self.mission)),
             logs: self.logs,
+            seen: self.seen,
             ..Step::default()
         }
     }

@@ -1,0 +1,88 @@
+//! A run: from the first mission of the queue to the last session that is closed.
+
+use std::time::Duration;
+
+use lavra_tasks::model::TaskId;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Orchestrator;
+use crate::error::Result;
+use crate::model::{Mode, WorkerStatus};
+use crate::store::{Control, Counts};
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    pub counts: Counts,
+    /// Sessions whose end was not confirmed.
+    pub unclosed: usize,
+    /// Whether someone stopped it before the queue was empty.
+    pub was_stopped: bool,
+}
+
+impl Orchestrator {
+    /// Says that the fleet runs, and waits until nothing is queued or running (6.7), or someone
+    /// drains or stops it; then until all sessions are closed. Supervising is not done here.
+    pub async fn run(
+        &self,
+        task: Option<TaskId>,
+        stop: &CancellationToken,
+        tell: impl Fn(Mode, &Counts),
+    ) -> Result<Ended> {
+        let before = self.patiently(|| self.store.control()).await?;
+        // Whoever goes on with a run that someone is stopping goes on with stopping it.
+        if before.mode == Mode::Off || before.task_id != task {
+            self.set_mode(Mode::Run, task).await?;
+        }
+        let mut ears = self.bell.ears();
+        let was_stopped = loop {
+            ears.forget();
+            let mode = self.patiently(|| self.store.control()).await?.mode;
+            let counts = self.patiently(|| self.store.counts()).await?;
+            tell(mode, &counts);
+            match mode {
+                Mode::Run if counts.has_work() => {}
+                Mode::Drain if counts.running() > 0 => {}
+                Mode::Stop if counts.extracao > 0 => {}
+                Mode::Run => break false,
+                Mode::Drain | Mode::Stop | Mode::Off => break true,
+            }
+            tokio::select! {
+                () = tokio::time::sleep(self.timing.polling_queue) => {}
+                () = ears.leases_or_work() => {}
+                () = stop.cancelled(), if mode != Mode::Stop => {
+                    self.set_mode(Mode::Stop, task).await?;
+                }
+            }
+        };
+        self.set_mode(Mode::Off, task).await?;
+        let unclosed = self.until_closed().await?;
+        let counts = self.patiently(|| self.store.counts()).await?;
+        Ok(Ended { counts, unclosed, was_stopped })
+    }
+
+    /// What the orchestrators of all processes are to do from now on.
+    pub async fn set_mode(&self, mode: Mode, task_id: Option<TaskId>) -> Result<()> {
+        let control = Control { mode, task_id };
+        self.patiently(|| self.store.set_control(control)).await?;
+        self.bell.work();
+        Ok(())
+    }
+
+    /// Waits until every worker is idle, as long as a session may take to be closed.
+    async fn until_closed(&self) -> Result<usize> {
+        let patience = self.timing.close_patience * 2 + self.timing.stale * 2;
+        let until = Instant::now() + patience;
+        loop {
+            let workers = self.patiently(|| self.store.workers()).await?;
+            let open = workers.iter().filter(|worker| worker.status != WorkerStatus::Idle).count();
+            if open == 0 || Instant::now() >= until {
+                return Ok(open + workers.iter().filter(|worker| worker.unclosed).count());
+            }
+            let look = (self.timing.polling_session / 10).max(Duration::from_millis(20));
+            tokio::time::sleep(look).await;
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Whether a proxy forwards.
+
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::model::Proxy;
+use crate::service::Tested;
+
+const LIMIT: Duration = Duration::from_secs(15);
+/// Answers to everyone, and says nothing about who asks.
+const TARGET: &str = "http://www.gstatic.com/generate_204";
+
+/// One request through it; `LAVRA_PROXY_TEST_URL` says to where.
+pub(crate) async fn proxy(proxy: &Proxy, password: Option<&SecretString>) -> Tested {
+    let target = std::env::var("LAVRA_PROXY_TEST_URL").unwrap_or_else(|_| TARGET.to_owned());
+    match through(proxy, password, &target).await {
+        Ok(status) => Tested { ok: status != 407 && status < 500, said: status.to_string() },
+        Err(error) => Tested { ok: false, said: error },
+    }
+}
+
+async fn through(
+    proxy: &Proxy,
+    password: Option<&SecretString>,
+    target: &str,
+) -> Result<u16, String> {
+    let server = proxy.server();
+    let url = if server.contains("://") { server } else { format!("http://{server}") };
+    let mut way = reqwest::Proxy::all(&url).map_err(|_| "the host cannot be read".to_owned())?;
+    if let Some(username) = &proxy.username {
+        way = way.basic_auth(username, password.map_or("", ExposeSecret::expose_secret));
+    }
+    let client = reqwest::Client::builder()
+        .proxy(way)
+        .timeout(LIMIT)
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .map_err(|error| error.to_string())?;
+    let answer = client.get(target).send().await.map_err(|error| {
+        let mut reason: &dyn std::error::Error = &error;
+        while let Some(source) = reason.source() {
+            reason = source;
+        }
+        reason.to_string()
+    })?;
+    Ok(answer.status().as_u16())
+}
