@@ -14,10 +14,12 @@ mod probe;
 pub mod service;
 pub mod settings;
 pub mod store;
+mod task;
 mod words;
 
 pub use bell::Bell;
 pub use error::{Error, Result};
 pub use orchestrator::Orchestrator;
 pub use service::Fleet;
+pub use task::{FleetRun, RunOrder};
 pub use words::UnknownWord;
