@@ -9,6 +9,7 @@ mod day;
 mod dice;
 mod endpoint;
 mod faults;
+pub mod fleet;
 mod flight;
 mod headers;
 mod json;
@@ -35,6 +36,7 @@ pub use endpoint::Endpoint;
 pub use faults::{
     At, BadFaults, Change, Faults, Hang, Huge, InFlight, Latency, Outage, RetryAfter,
 };
+pub use fleet::{Fate, FleetAnswer, FleetBody, FleetConfig, FleetFaults, FleetRequest, FleetWorld};
 pub use stats::{PageCount, Stats};
 pub use truth::Truth;
 pub use world::World;

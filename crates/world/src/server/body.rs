@@ -12,9 +12,9 @@ use crate::answer::{Answer, Body, Ending};
 /// Breaks the connection in the middle of a body.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the body breaks off, by design")]
-pub(super) struct BrokenOff;
+pub(crate) struct BrokenOff;
 
-pub(super) struct Outgoing {
+pub(crate) struct Outgoing {
     pieces: Pieces,
     /// Held for as long as the request is in flight.
     answer: Option<Answer>,
@@ -34,12 +34,12 @@ impl fmt::Debug for Outgoing {
 }
 
 impl Outgoing {
-    pub(super) fn answer(mut answer: Answer) -> Self {
+    pub(crate) fn answer(mut answer: Answer) -> Self {
         let body = std::mem::replace(&mut answer.body, Body::Bytes(Bytes::new()));
         Self { answer: Some(answer), ..Self::plain(body) }
     }
 
-    pub(super) fn plain(body: Body) -> Self {
+    pub(crate) fn plain(body: Body) -> Self {
         let pieces = match body {
             Body::Bytes(bytes) => Pieces::One(Some(bytes).filter(|bytes| !bytes.is_empty())),
             Body::Filler(length) => Pieces::Many(Box::new(Body::filler(length))),
@@ -47,7 +47,7 @@ impl Outgoing {
         Self { pieces, answer: None, flushed: false }
     }
 
-    pub(super) fn stream(pieces: impl Iterator<Item = Bytes> + Send + Sync + 'static) -> Self {
+    pub(crate) fn stream(pieces: impl Iterator<Item = Bytes> + Send + Sync + 'static) -> Self {
         Self { pieces: Pieces::Many(Box::new(pieces)), answer: None, flushed: false }
     }
 }

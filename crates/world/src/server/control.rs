@@ -38,12 +38,12 @@ pub(super) async fn respond(world: &World, request: Request<Incoming>) -> Respon
     }
 }
 
-fn json(value: &impl Serialize) -> Response<Outgoing> {
+pub(crate) fn json(value: &impl Serialize) -> Response<Outgoing> {
     let body = serde_json::to_vec(value).unwrap_or_default();
     plain(Reply::json(200, body))
 }
 
-fn error(status: u16, reason: &impl Display) -> Response<Outgoing> {
+pub(crate) fn error(status: u16, reason: &impl Display) -> Response<Outgoing> {
     let body = serde_json::json!({ "error": reason.to_string() });
     plain(Reply::json(status, body.to_string().into_bytes()))
 }
@@ -54,7 +54,7 @@ async fn set(world: &World, request: Request<Incoming>) -> Result<(), String> {
     world.set_faults(faults).map_err(|error| error.to_string())
 }
 
-async fn read(mut body: Incoming) -> Result<Vec<u8>, String> {
+pub(crate) async fn read(mut body: Incoming) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     while let Some(frame) =
         std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await

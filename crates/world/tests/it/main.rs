@@ -9,6 +9,7 @@ mod control;
 mod drift;
 mod faults;
 mod fixed;
+mod fleet;
 mod in_flight;
 mod outage;
 mod records;
