@@ -26,6 +26,8 @@ struct Anchor {
     time: Timestamp,
     /// Whether this machine's wall clock is the store's.
     is_ours: bool,
+    /// Ids without chance in them, so that a simulation can be repeated.
+    is_simulated: bool,
     /// The greatest id time handed out, in milliseconds, with a counter below it.
     last_id: (u64, u32),
 }
@@ -33,22 +35,22 @@ struct Anchor {
 impl Clock {
     /// This machine's wall clock, for the owner of a file.
     pub(crate) fn ours() -> Self {
-        Self::starting_at(Timestamp::now(), true)
+        Self::starting_at(Timestamp::now(), true, false)
     }
 
     /// A server's clock, to be told by [`Clock::set`] before it is asked.
     pub(crate) fn theirs() -> Self {
-        Self::starting_at(Timestamp::now(), false)
+        Self::starting_at(Timestamp::now(), false, false)
     }
 
     /// The clock of a store in memory: it begins at `time` and follows tokio's, which a simulation
     /// can stop.
     pub fn simulated(time: Timestamp) -> Self {
-        Self::starting_at(time, false)
+        Self::starting_at(time, false, true)
     }
 
-    fn starting_at(time: Timestamp, is_ours: bool) -> Self {
-        let anchor = Anchor { at: Instant::now(), time, is_ours, last_id: (0, 0) };
+    fn starting_at(time: Timestamp, is_ours: bool, is_simulated: bool) -> Self {
+        let anchor = Anchor { at: Instant::now(), time, is_ours, is_simulated, last_id: (0, 0) };
         Self { anchor: Arc::new(Mutex::new(anchor)) }
     }
 
@@ -77,14 +79,14 @@ impl Clock {
             (last + 1, 0)
         };
         let (millis, count) = anchor.last_id;
+        let random = if anchor.is_simulated { Uuid::from_u128(2 << 62) } else { Uuid::new_v4() };
         drop(anchor);
-        id(millis, count)
+        id(millis, count, random)
     }
 }
 
-/// Version 7 by hand only where the counter has its place; the random part comes from version 4.
-fn id(millis: u64, count: u32) -> Uuid {
-    let random = Uuid::new_v4();
+/// Version 7 by hand only where the counter has its place; the rest comes from a version 4.
+fn id(millis: u64, count: u32, random: Uuid) -> Uuid {
     let mut bytes = *random.as_bytes();
     bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
     bytes[6] = 0x70 | ((count >> 8) & 0x0F) as u8;
@@ -139,13 +141,13 @@ mod tests {
     #[test]
     fn our_own_clock_wakes_up_with_the_machine() {
         let asleep = SignedDuration::from_hours(8);
-        let clock = Clock::starting_at(Timestamp::now() - asleep, true);
+        let clock = Clock::starting_at(Timestamp::now() - asleep, true, false);
         assert!(Timestamp::now().duration_since(clock.now()) < SignedDuration::from_secs(1));
     }
 
     #[test]
     fn our_own_clock_is_not_turned_back() {
         let ahead = Timestamp::now() + SignedDuration::from_hours(1);
-        assert!(Clock::starting_at(ahead, true).now() >= ahead);
+        assert!(Clock::starting_at(ahead, true, false).now() >= ahead);
     }
 }

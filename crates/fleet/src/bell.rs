@@ -95,6 +95,7 @@ impl Ears {
 
     pub(crate) async fn proxies_or_work(&mut self) {
         tokio::select! {
+                biased;
             _ = self.proxies.changed() => {}
             _ = self.work.changed() => {}
         }
@@ -102,6 +103,7 @@ impl Ears {
 
     pub(crate) async fn leases_or_work(&mut self) {
         tokio::select! {
+                biased;
             _ = self.leases.changed() => {}
             _ = self.work.changed() => {}
         }

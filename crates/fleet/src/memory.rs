@@ -10,11 +10,12 @@ use jiff::{SignedDuration, Timestamp};
 use lavra_db::Clock;
 use lavra_tasks::model::{ProcessId, Token};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::error::Result;
 use crate::machine::mission::{Wish, granted, refusal, to_the_writer};
 use crate::machine::worker::{self, View};
-use crate::machine::{Guard, Step};
+use crate::machine::{Guard, Step, mission_may, worker_may};
 use crate::model::{
     Checkpoint, EventKind, LogEntry, LogId, Mission, MissionId, MissionStatus, Mode, Proxy,
     ProxyId, Worker, WorkerId, WorkerStatus, Writer, WriterId,
@@ -33,6 +34,8 @@ pub(crate) const WRITES: usize = 200;
 pub struct Memory {
     tables: Arc<Mutex<Tables>>,
     clock: Clock,
+    /// While it says so, whoever asks through here is frozen.
+    frozen: Option<watch::Receiver<bool>>,
 }
 
 /// What the tables hold, for those who check them.
@@ -52,6 +55,9 @@ pub struct Tables {
     adjustable: Adjustable,
     control: Control,
     last_token: Token,
+    is_checked: bool,
+    /// Steps that should never have been written.
+    pub wrong: Vec<String>,
 }
 
 impl Default for Tables {
@@ -69,6 +75,8 @@ impl Default for Tables {
             adjustable: Adjustable::default(),
             control: Control { mode: Mode::Off, task_id: None },
             last_token: 0,
+            is_checked: false,
+            wrong: Vec::new(),
         }
     }
 }
@@ -76,7 +84,25 @@ impl Default for Tables {
 impl Memory {
     /// Empty tables at `now`; time goes on as tokio's does.
     pub fn new(now: Timestamp) -> Self {
-        Self { tables: Arc::default(), clock: Clock::simulated(now) }
+        Self { tables: Arc::default(), clock: Clock::simulated(now), frozen: None }
+    }
+
+    /// The same tables as a process sees them that can be frozen.
+    #[must_use]
+    pub fn through(&self, frozen: watch::Receiver<bool>) -> Self {
+        Self { frozen: Some(frozen), ..self.clone() }
+    }
+
+    /// From here on every step is checked as it is written, and what is wrong is kept in
+    /// [`Tables::wrong`].
+    pub fn check_steps(&self) {
+        self.tables().is_checked = true;
+    }
+
+    async fn thawed(&self) {
+        if let Some(mut frozen) = self.frozen.clone() {
+            drop(frozen.wait_for(|frozen| !frozen).await);
+        }
     }
 
     /// The tables, for those who check them.
@@ -163,6 +189,9 @@ impl Tables {
         if !self.is_ours(&step) {
             return false;
         }
+        if self.is_checked {
+            self.check(&step);
+        }
         let worker_id = step.worker.as_ref().map(|(_, worker)| worker.id.clone());
         if let Some((id, most)) = step.blamed
             && let Some(proxy) = self.proxies.get_mut(&id)
@@ -223,6 +252,52 @@ impl Tables {
             });
         }
         true
+    }
+
+    /// The invariants of a step: no transition outside the tables, no mission on two workers, no
+    /// proxy on two.
+    fn check(&mut self, step: &Step) {
+        let mut wrong = Vec::new();
+        if let Some((_, after)) = &step.worker
+            && let Some(before) = self.workers.get(&after.id)
+        {
+            let (from, to) = (before.status, after.status);
+            if from != to && !worker_may(from, to) {
+                wrong.push(format!("worker {}: {from} → {to}", after.id));
+            }
+            if let Some(mission) = &after.current_mission_id
+                && before.current_mission_id.as_ref() != Some(mission)
+            {
+                let has = |other: &&Worker| {
+                    other.id != after.id && other.current_mission_id.as_ref() == Some(mission)
+                };
+                if let Some(other) = self.workers.values().find(has) {
+                    wrong.push(format!("mission {mission} on {} and {}", after.id, other.id));
+                }
+            }
+            if let Some(proxy) = &step.reserves {
+                let user = self.proxies.get(proxy).map(|proxy| &proxy.in_use_by_worker_id);
+                if !matches!(user, Some(None)) {
+                    wrong.push(format!("proxy {proxy} for {}: it is {user:?}'s", after.id));
+                }
+            }
+        }
+        if let Some((_, after)) = &step.mission
+            && let Some(before) = self.missions.get(&after.id)
+        {
+            if !mission_may(before.status, after.status) {
+                wrong.push(format!("mission {}: {} → {}", after.id, before.status, after.status));
+            }
+            if after.attempts < before.attempts {
+                wrong.push(format!("mission {}: its attempts go back", after.id));
+            }
+            if step.logs.iter().any(|entry| {
+                entry.mission_id.as_ref() == Some(&after.id) && Some(entry.at) <= before.logged_at
+            }) {
+                wrong.push(format!("mission {}: its log goes back", after.id));
+            }
+        }
+        self.wrong.append(&mut wrong);
     }
 
     fn is_dead(&self, process: Option<ProcessId>, since: Timestamp) -> bool {
@@ -734,6 +809,7 @@ impl Store for Memory {
     }
 
     async fn lease(&self, process: ProcessId, stale: Duration) -> Result<Leased> {
+        self.thawed().await;
         let now = self.now();
         let stale = SignedDuration::try_from(stale).unwrap_or(SignedDuration::MAX);
         let since = now.saturating_sub(stale).unwrap_or(Timestamp::MIN);
@@ -805,6 +881,7 @@ impl Store for Memory {
     }
 
     async fn release(&self, process: ProcessId, workers: Vec<WorkerId>) -> Result<()> {
+        self.thawed().await;
         let mut tables = self.tables();
         for id in workers {
             if let Some(worker) = tables.workers.get_mut(&id)
@@ -829,15 +906,18 @@ impl Store for Memory {
     }
 
     async fn view(&self, worker: &WorkerId, token: Token) -> Result<Option<View>> {
+        self.thawed().await;
         Ok(self.tables().view(worker, token))
     }
 
     async fn storing(&self, id: &MissionId, token: Token) -> Result<Option<Mission>> {
+        self.thawed().await;
         let tables = self.tables();
         Ok(tables.missions.get(id).filter(|mission| mission.token == Some(token)).cloned())
     }
 
     async fn open(&self, opening: Opening) -> Result<Opened> {
+        self.thawed().await;
         let now = self.now();
         let mut tables = self.tables();
         let view = tables.view(&opening.worker, opening.token);
@@ -869,6 +949,7 @@ impl Store for Memory {
     }
 
     async fn assign(&self, worker: &WorkerId, token: Token) -> Result<Assigned> {
+        self.thawed().await;
         let now = self.now();
         let mut tables = self.tables();
         let is_free = |view: &View| {
@@ -890,6 +971,7 @@ impl Store for Memory {
     }
 
     async fn apply(&self, steps: Vec<Step>) -> Result<Vec<bool>> {
+        self.thawed().await;
         let mut tables = self.tables();
         Ok(steps.into_iter().map(|step| tables.apply(step, &self.clock)).collect())
     }

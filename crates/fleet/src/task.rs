@@ -57,6 +57,7 @@ impl Handler for FleetRun {
         let running = self.0.run(Some(context.id()), &stop, tell);
         tokio::pin!(running);
         let ended = tokio::select! {
+                biased;
             ended = &mut running => ended,
             _ = context.stopped() => {
                 if !context.is_cancelled() {
@@ -92,6 +93,7 @@ impl Orchestrator {
                 Err(error) => tracing::warn!(%error, "whether the fleet runs is not known"),
             }
             tokio::select! {
+                biased;
                 () = tokio::time::sleep(LOOK_FOR_WORK) => {}
                 () = ears.work() => {}
                 () = stop.cancelled() => {}
@@ -113,6 +115,7 @@ impl Orchestrator {
         };
         let (supervised, ()) = tokio::join!(self.supervise(&enough), async {
             tokio::select! {
+                biased;
                 () = watch => {}
                 () = enough.cancelled() => {}
             }

@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Doctor,
     /// See it work: everything on loopback, nothing to install.
     Demo(Demo),
+    /// Run a fleet that does not exist through a day in seconds, and check it after every step.
+    Simulate(Simulate),
     /// An outside world on loopback, to try everything against: the PNCP API, made from a seed.
     World(World),
     /// Completions for a shell.
@@ -242,6 +244,38 @@ pub(crate) struct ExtractRun {
     /// Print the plan and what it would cost, and ask for nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Simulate {
+    /// The same seed is the same simulation.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// So many seeds, from --seed on.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seeds: u64,
+    #[arg(long, default_value_t = 10)]
+    pub(crate) workers: usize,
+    #[arg(long, default_value_t = 200)]
+    pub(crate) missions: usize,
+    /// [default: a quarter more than workers]
+    #[arg(long)]
+    pub(crate) proxies: Option<usize>,
+    /// Processes that share the workers.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) orchestrators: usize,
+    /// What goes wrong outside: none, all, or JSON as `PUT /_fleet/faults` of the world takes it.
+    #[arg(long, default_value = "all")]
+    pub(crate) faults: String,
+    /// Orchestrators are killed and frozen, and people cancel and retry.
+    #[arg(long)]
+    pub(crate) chaos: bool,
+    /// Virtual days after which it has gone on for too long.
+    #[arg(long, default_value_t = 60)]
+    pub(crate) days: u64,
+    /// Print the whole log as well.
+    #[arg(long)]
+    pub(crate) timeline: bool,
 }
 
 #[derive(Debug, Args)]

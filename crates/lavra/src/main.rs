@@ -9,6 +9,7 @@ mod logging;
 mod node;
 mod printer;
 mod settings;
+mod simulate;
 mod variables;
 
 #[cfg(test)]
@@ -27,6 +28,10 @@ fn main() -> std::process::ExitCode {
     // One provider for every TLS connection of the process.
     let _only_the_first_counts = rustls::crypto::ring::default_provider().install_default();
     let printer = Printer::new(cli.json);
+    // It has runtimes of its own, whose time is not ours.
+    if let Command::Simulate(args) = &cli.command {
+        return commands::simulate::run(args, &printer).unwrap_or_else(Exit::from).report(&printer);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Exit::from(anyhow::Error::from(error)).report(&printer),
@@ -52,6 +57,7 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Sql(args) => commands::sql::run(&settings, &args, printer).await,
         Command::Doctor => commands::doctor::run(&settings, printer).await,
         Command::Demo(args) => commands::demo::run(&args, printer).await,
+        Command::Simulate(_) => Ok(Exit::Done),
         Command::World(args) => commands::world::run(&args, printer).await,
         Command::Completions { shell } => {
             commands::completions(shell, printer);

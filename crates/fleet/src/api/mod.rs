@@ -214,7 +214,15 @@ impl WorkerApi<'_> {
         let body = Value::Object(worker::scrape_body(mission));
         let key = Some(mission.idempotency_key());
         let answer = self.call(Method::Post, "/scrape", key, Some(body)).await;
-        meaning::of_worker(answer, meaning::started)
+        let refused = match meaning::of_worker(answer, meaning::started) {
+            refused @ Reply::Trouble(Trouble::Refused { .. }) => refused,
+            reply => return reply,
+        };
+        // Whether the mission is at fault, or a session that broke since it was last looked at.
+        match self.session().await {
+            Reply::Session(SessionStatus::Ready) | Reply::Trouble(_) => refused,
+            session => session,
+        }
     }
 
     /// The job, and unless it is done the session beside it.

@@ -139,6 +139,7 @@ impl Scene {
 
     fn pass(&mut self, seconds: i64) {
         self.now += SignedDuration::from_secs(seconds);
+        self.memory.clock().set(self.now);
     }
 
     fn mode(&self, mode: Mode) {
@@ -616,7 +617,7 @@ fn error101_not_ready_in_180_seconds_blames_the_proxy() {
     scene.answer(Reply::Done);
     scene.pass(179);
     assert!(matches!(scene.settle(), Todo::Ask(Ask::SessionStatus, _)));
-    scene.pass(1);
+    scene.pass(2);
     assert!(matches!(scene.settle(), Todo::Ask(Ask::CloseSession, _)));
     assert_eq!(scene.last(EventKind::SessionFailed).details["error_code"], "ERROR101");
     assert_eq!(scene.used().unwrap().fail_count, 1);
@@ -854,6 +855,10 @@ fn error502_its_mission_is_back_in_the_queue_after_five_minutes() {
     scene.answer(away());
     assert_eq!(scene.mission().status, MissionStatus::Running);
     scene.pass(1);
+    assert!(matches!(scene.settle(), Todo::Ask(Ask::CloseSession, _)));
+    assert_eq!(scene.worker().status, WorkerStatus::Error);
+    assert_eq!(scene.mission().status, MissionStatus::Running, "its job may still run there");
+    scene.pass(60);
     scene.settle();
     let mission = scene.mission();
     assert_eq!((mission.status, mission.queued_at), (MissionStatus::Queued, queued_at));
@@ -861,7 +866,6 @@ fn error502_its_mission_is_back_in_the_queue_after_five_minutes() {
     assert_eq!((mission.worker_id, mission.worker_job_id, mission.proxy_used), (None, None, None));
     assert_eq!(mission.started_at, None);
     assert_eq!(scene.last(EventKind::MissionQueued).details["queued_by"], "system");
-    assert_eq!(scene.worker().status, WorkerStatus::Error);
 }
 
 #[test]
@@ -1060,7 +1064,7 @@ fn progress_is_told_on_change_and_at_most_once_a_minute() {
     }
     let log = scene.log();
     let told: Vec<_> = log.iter().filter(|e| e.event == EventKind::ScrapeProgress).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told.len(), 3, "{told:?}");
     assert_eq!(told[0].details["progress_pct"], json!(null));
 }
 
@@ -1144,8 +1148,21 @@ fn job_id_unknown_puts_the_mission_back_and_closes_the_session() {
     let mut scene = Scene::scraping();
     scene.lease();
     scene.answer(Reply::Unknown);
-    assert_eq!(scene.mission().status, MissionStatus::Queued);
     assert!(matches!(scene.settle(), Todo::Ask(Ask::CloseSession, _)));
+    assert_eq!(scene.mission().status, MissionStatus::Running);
+    scene.answer(Reply::Done);
+    assert_eq!(scene.mission().status, MissionStatus::Queued);
+}
+
+#[test]
+fn a_scrape_that_is_refused_because_the_session_broke_does_not_fail_the_mission() {
+    let mut scene = Scene::new();
+    scene.answer(Reply::Done).session(SessionStatus::Ready);
+    scene.session(SessionStatus::Disconnected);
+    assert_eq!(scene.asked.last(), Some(&Ask::StartScrape));
+    assert_eq!(scene.mission().status, MissionStatus::Running);
+    assert_eq!(scene.mission().retry_count, 1);
+    assert_eq!(scene.worker().status, WorkerStatus::Error);
 }
 
 #[test]

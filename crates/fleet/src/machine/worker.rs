@@ -162,7 +162,7 @@ fn scraping(view: &View, settings: &Settings, now: Timestamp) -> Todo {
         return write(Draft::new(view, now).worker_gone(message, settings));
     }
     if mission.worker_job_id.is_none() {
-        return Todo::Ask(Ask::StartScrape, AT_ONCE);
+        return Todo::Ask(Ask::StartScrape, timing.polling_session);
     }
     if now >= later(mission.phase_started_at.unwrap_or(now), timing.timeout_job) {
         // The old job is told to stop before another one may start.
@@ -335,11 +335,10 @@ pub fn after(
         },
         Ask::StartScrape => match reply {
             Reply::Started { job_id } => Some(draft.started(job_id)),
-            Reply::Unknown => {
-                let (code, blame) = (ErrorCode::Error100, Some(Blame::Nobody));
-                let message = "the worker knows of no session".into();
-                Some(draft.session_failed(code, blame, message, settings))
-            }
+            Reply::Unknown => draft.session_is(&SessionStatus::Terminated, view, settings),
+            // It was refused because the session is not what it was.
+            Reply::Session(SessionStatus::Scraping) => settled(draft),
+            Reply::Session(status) => draft.session_is(status, view, settings),
             _ => settled(draft),
         },
         Ask::CancelJob => match reply {
@@ -631,8 +630,10 @@ impl Draft {
             }
             self.log(EventKind::SessionTerminated, details);
         }
+        // Only now does nothing run any more for a mission that names its job still.
         let is_stopped = self.worker.status == WorkerStatus::Scraping;
-        if is_stopped && self.mission.is_some() {
+        let has_job = |(_, mission): &(Guard, Mission)| mission.worker_job_id.is_some();
+        if is_stopped || self.mission.as_ref().is_some_and(has_job) {
             self.put_back();
         }
         if self.mission.is_none() {
@@ -936,11 +937,7 @@ impl Draft {
         if self.has_timed_out(settings) {
             return self.scrape_failed(ErrorCode::Error202, message, settings, Session::Lost);
         }
-        if self.mission.is_some() {
-            self.put_back();
-        }
         self.worker.error_message = Some(message);
-        self.worker.current_mission_id = None;
         self.close(CloseReason::Error, settings)
     }
 
@@ -949,14 +946,14 @@ impl Draft {
         started.is_some_and(|time| self.now >= later(time, settings.timing.timeout_job))
     }
 
-    /// The worker does not know the job: the mission goes back to the queue.
+    /// The worker does not know the job: the mission goes back to the queue when the session, which
+    /// may have another, is closed.
     fn job_vanished(mut self, view: &View, settings: &Settings) -> Step {
         if self.mission.is_none() || self.worker.stop_by.is_some() {
             return self.stopped(Session::Lost, settings);
         }
         let job_id = view.mission.as_ref().and_then(|mission| mission.worker_job_id.clone());
         self.worker.error_message = job_id.map(|id| format!("it does not know the job {id}"));
-        self.put_back();
         self.close(CloseReason::Error, settings)
     }
 
@@ -970,9 +967,6 @@ impl Draft {
                 "error_message": message, "blame": Blame::Worker, "proxy_name": self.proxy_name(),
             }),
         );
-        if self.mission.is_some() {
-            self.put_back();
-        }
         self.worker.session_errors += 1;
         let wait = settings.timing.backoff_after(self.worker.session_errors);
         self.worker.next_attempt_at = Some(later(self.now, wait));

@@ -4,12 +4,14 @@
 //! worker and each mission that is being stored has a loop of its own: look at the rows, ask
 //! outside, write one step, look again. A loop that is dropped at any point has lost nothing.
 
+// Branches of `select!` stand in the order in which they count, and maps are ordered: a simulation
+// must go the same way twice.
+
 mod run;
 mod storing;
 mod working;
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -98,6 +100,7 @@ impl Orchestrator {
                 Err(error) => return Err(error),
             }
             tokio::select! {
+                biased;
                 () = tokio::time::sleep(self.timing.heartbeat) => {}
                 () = ears.leases_or_work() => {}
                 Some(ended) = loops.running.join_next() => loops.ended(ended.ok()),
@@ -123,7 +126,7 @@ impl Orchestrator {
         let workers = leased.workers.iter().map(|(id, token)| (Held::Worker(id.clone()), *token));
         let missions =
             leased.missions.iter().map(|(id, token)| (Held::Mission(id.clone()), *token));
-        let held: HashMap<Held, Token> = workers.chain(missions).collect();
+        let held: BTreeMap<Held, Token> = workers.chain(missions).collect();
         loops.keep(&held);
         let mut surplus = Vec::new();
         for (id, _) in leased.workers.iter().rev().take(leased.surplus) {
@@ -212,12 +215,12 @@ enum Held {
 struct Loops {
     running: JoinSet<(Held, Token)>,
     /// With which token each runs, and how it is told to stop.
-    known: HashMap<Held, (Token, CancellationToken)>,
+    known: BTreeMap<Held, (Token, CancellationToken)>,
 }
 
 impl Loops {
     /// Drops the loops of what is no longer held, or held under another token.
-    fn keep(&mut self, held: &HashMap<Held, Token>) {
+    fn keep(&mut self, held: &BTreeMap<Held, Token>) {
         self.known.retain(|what, (token, stop)| {
             let is_held = held.get(what) == Some(token);
             if !is_held {
@@ -284,6 +287,7 @@ impl From<tokio::task::JoinError> for Error {
 /// Waits for a bell, for a time, or to be told to stop.
 async fn wait(stop: &CancellationToken, until: impl Future<Output = ()>) {
     tokio::select! {
+                biased;
         () = until => {}
         () = stop.cancelled() => {}
     }

@@ -50,6 +50,7 @@ impl Orchestrator {
                 Mode::Drain | Mode::Stop | Mode::Off => break true,
             }
             tokio::select! {
+                biased;
                 () = tokio::time::sleep(self.timing.polling_queue) => {}
                 () = ears.leases_or_work() => {}
                 () = stop.cancelled(), if mode != Mode::Stop => {

@@ -35,9 +35,10 @@ impl Orchestrator {
                 Todo::Until(time, _) => {
                     let due = async {
                         tokio::select! {
-                            () = self.sleep_until(time) => {}
-                            () = patience.ears.work() => {}
-                        }
+                        biased;
+                                    () = self.sleep_until(time) => {}
+                                    () = patience.ears.work() => {}
+                                }
                     };
                     wait(stop, due).await;
                 }
@@ -51,9 +52,10 @@ impl Orchestrator {
                     if let Some(due) = turn.filter(|due| *due > Instant::now()) {
                         let turn = async {
                             tokio::select! {
-                                () = tokio::time::sleep_until(due) => {}
-                                () = patience.ears.work() => {}
-                            }
+                            biased;
+                                            () = tokio::time::sleep_until(due) => {}
+                                            () = patience.ears.work() => {}
+                                        }
                         };
                         wait(stop, turn).await;
                         continue;

@@ -52,9 +52,10 @@ impl Orchestrator {
                     self.name_wait(&view, waiting).await?;
                     let due = async {
                         tokio::select! {
-                            () = self.sleep_until(time) => {}
-                            () = patience.ears.work() => {}
-                        }
+                        biased;
+                                    () = self.sleep_until(time) => {}
+                                    () = patience.ears.work() => {}
+                                }
                     };
                     wait(stop, due).await;
                 }
@@ -89,9 +90,10 @@ impl Orchestrator {
                     if let Some(due) = asked.due(ask, every).filter(|due| *due > Instant::now()) {
                         let turn = async {
                             tokio::select! {
-                                () = tokio::time::sleep_until(due) => {}
-                                () = patience.ears.work() => {}
-                            }
+                            biased;
+                                            () = tokio::time::sleep_until(due) => {}
+                                            () = patience.ears.work() => {}
+                                        }
                         };
                         wait(stop, turn).await;
                         continue;

@@ -8,6 +8,7 @@ pub(crate) mod migrate;
 pub(crate) mod schedule;
 pub(crate) mod secret;
 pub(crate) mod serve;
+pub(crate) mod simulate;
 pub(crate) mod sql;
 pub(crate) mod task;
 mod wait;

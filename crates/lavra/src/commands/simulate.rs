@@ -1,0 +1,80 @@
+//! `lavra simulate`.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use lavra_world::FleetFaults;
+use serde_json::json;
+
+use crate::cli::Simulate;
+use crate::exit::{BadUsage, Exit};
+use crate::printer::Printer;
+use crate::simulate::{self, Scenario};
+
+pub(crate) fn run(args: &Simulate, printer: &Printer) -> anyhow::Result<Exit> {
+    let faults = match args.faults.as_str() {
+        "none" => FleetFaults::default(),
+        "all" => FleetFaults::all(),
+        text => serde_json::from_str(text)
+            .map_err(|error| BadUsage(format!("--faults is none, all or JSON: {error}")))?,
+    };
+    if args.workers == 0 || args.missions == 0 || args.orchestrators == 0 {
+        return Err(BadUsage("there is nothing to simulate with none of them".into()).into());
+    }
+    let scenario = |seed| Scenario {
+        seed,
+        workers: args.workers,
+        missions: args.missions,
+        proxies: args.proxies.unwrap_or(args.workers + args.workers / 4 + 2),
+        writers: 1,
+        orchestrators: args.orchestrators,
+        faults: faults.clone(),
+        chaos: args.chaos,
+        at_most: Duration::from_secs(args.days * 24 * 3600),
+    };
+    let begun = Instant::now();
+    if args.seeds <= 1 {
+        let report = simulate::run(&scenario(args.seed))?;
+        printer.note(&format!("simulated in {:.1} s", begun.elapsed().as_secs_f64()));
+        if args.timeline {
+            report.log.iter().for_each(|line| printer.data(line));
+        }
+        if printer.is_json() {
+            printer.json(&json!(report));
+        } else {
+            printer.data(&report.text());
+        }
+        return Ok(Exit::Done);
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let failed = std::thread::scope(|scope| {
+        let each = (0..threads as u64).map(|first| {
+            let scenario = &scenario;
+            scope.spawn(move || {
+                let seeds = (args.seed..args.seed + args.seeds).skip(first as usize);
+                seeds
+                    .step_by(threads)
+                    .filter_map(|seed| simulate::run(&scenario(seed)).err())
+                    .collect::<Vec<_>>()
+            })
+        });
+        let running: Vec<_> = each.collect();
+        let ended = running.into_iter().map(|thread| thread.join());
+        ended.collect::<Result<Vec<_>, _>>()
+    });
+    let failed: Vec<anyhow::Error> = failed
+        .map_err(|_| anyhow::anyhow!("a simulation panicked"))
+        .context("the seeds")?
+        .into_iter()
+        .flatten()
+        .collect();
+    let took = begun.elapsed().as_secs_f64();
+    printer.note(&format!("{} seeds in {took:.1} s, {} failed", args.seeds, failed.len()));
+    for error in &failed {
+        printer.data(&format!("{error:#}"));
+    }
+    Ok(match failed.len() {
+        0 => Exit::Done,
+        count => Exit::WorkRemains(format!("{count} seeds failed")),
+    })
+}
