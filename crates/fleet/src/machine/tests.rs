@@ -764,6 +764,25 @@ fn error302_a_writer_that_does_not_move_for_ten_minutes() {
 }
 
 #[test]
+fn a_writer_that_is_away_for_an_hour_is_not_silent() {
+    let mut scene = Scene::storing();
+    scene.accepted();
+    scene.write_answer(written(WriteStatus::Processing, 10));
+    for _ in 0..12 {
+        scene.write_answer(Reply::Trouble(Trouble::Away {
+            code: ErrorCode::Error301,
+            message: "connection refused".into(),
+        }));
+        scene.pass(300);
+    }
+    scene.write_answer(written(WriteStatus::Processing, 10));
+    scene.pass(599);
+    scene.write_answer(written(WriteStatus::Completed, 1500));
+    assert_eq!(scene.mission().status, MissionStatus::Completed);
+    assert_eq!(scene.mission().retry_count, 0);
+}
+
+#[test]
 fn error303_fails_at_once() {
     let mut scene = Scene::storing();
     scene.write_answer(Reply::Trouble(Trouble::Refused { message: "422: no column".into() }));

@@ -69,8 +69,10 @@ pub fn todo(
     if !is_accepted {
         return Todo::Ask(Ask::Process, writer.id.clone(), Duration::ZERO);
     }
+    // One that cannot be reached is away, not silent: its job may go on.
+    let is_there = mission.waiting == Some(Waiting::WriterJob);
     let moved = mission.writer_moved_at.or(mission.writer_accepted_at).unwrap_or(now);
-    if now >= later(moved, settings.timing.writer_silence) {
+    if is_there && now >= later(moved, settings.timing.writer_silence) {
         let message = format!("nothing was stored for {:?}", settings.timing.writer_silence);
         let draft = Draft::new(mission, token, now);
         return write(draft.failed(ErrorCode::Error302, message, settings));
@@ -241,9 +243,9 @@ impl Draft {
                 self.mission.waiting = Some(Waiting::WriterJob);
                 self.mission.error_code = None;
                 self.mission.error_message = None;
+                self.mission.writer_moved_at = Some(self.now);
                 if has_moved {
                     self.mission.writer_processed = report.processed;
-                    self.mission.writer_moved_at = Some(self.now);
                     self.tell_progress(report, settings);
                 }
                 Some(self.done())

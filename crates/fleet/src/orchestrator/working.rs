@@ -21,10 +21,12 @@ struct Asked {
 }
 
 impl Asked {
-    /// When a question is due.
+    /// When a question is due. How something stands is asked a while after it was begun; something
+    /// that is to be begun, at once.
     fn due(&self, ask: Ask, every: Duration) -> Option<Instant> {
-        let turn = self.last.filter(|(last, _)| *last == ask).map(|(_, at)| at + every);
-        turn.max(self.pause)
+        let is_look = matches!(ask, Ask::SessionStatus | Ask::Job);
+        let last = self.last.filter(|(last, _)| is_look || *last == ask);
+        last.map(|(_, at)| at + every).max(self.pause)
     }
 }
 
@@ -72,7 +74,7 @@ impl Orchestrator {
                         luck: self.luck(),
                     };
                     match self.patiently(|| self.store.open(opening.clone())).await? {
-                        Opened::With(_) => asked = Asked::default(),
+                        Opened::With(_) => {}
                         Opened::NoProxy => patience.proxies(stop).await,
                         Opened::NotNeeded => {
                             self.name_wait(&view, Waiting::Mission).await?;
@@ -82,7 +84,7 @@ impl Orchestrator {
                     }
                 }
                 Todo::Assign => match self.patiently(|| self.store.assign(id, token)).await? {
-                    Assigned::Mission(_) => asked = Asked::default(),
+                    Assigned::Mission(_) => {}
                     Assigned::NothingQueued => patience.work(stop).await,
                     Assigned::Lost => self.was_refused(id).await,
                 },

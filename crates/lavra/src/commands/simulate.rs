@@ -44,7 +44,10 @@ pub(crate) fn run(args: &Simulate, printer: &Printer) -> anyhow::Result<Exit> {
         } else {
             printer.data(&report.text());
         }
-        return Ok(Exit::Done);
+        return match report.wrong.as_slice() {
+            [] => Ok(Exit::Done),
+            wrong => Err(anyhow::anyhow!("seed {} is wrong:\n{}", args.seed, wrong.join("\n"))),
+        };
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let failed = std::thread::scope(|scope| {
@@ -54,7 +57,13 @@ pub(crate) fn run(args: &Simulate, printer: &Printer) -> anyhow::Result<Exit> {
                 let seeds = (args.seed..args.seed + args.seeds).skip(first as usize);
                 seeds
                     .step_by(threads)
-                    .filter_map(|seed| simulate::run(&scenario(seed)).err())
+                    .filter_map(|seed| match simulate::run(&scenario(seed)) {
+                        Ok(report) => {
+                            let first = report.wrong.first()?;
+                            Some(anyhow::anyhow!("seed {seed}: {first}"))
+                        }
+                        Err(error) => Some(error),
+                    })
                     .collect::<Vec<_>>()
             })
         });

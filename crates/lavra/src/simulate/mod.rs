@@ -103,11 +103,8 @@ async fn simulate(scenario: &Scenario) -> anyhow::Result<Report> {
             }
         }
     };
-    let report = Report::of(&memory, &world, begun.elapsed(), &ended);
-    let wrong = verdict(&memory, &world, begun.elapsed());
-    if let Some(first) = wrong.first() {
-        bail!("seed {}: {} things are wrong, the first: {first}", scenario.seed, wrong.len());
-    }
+    let mut report = Report::of(&memory, &world, begun.elapsed(), &ended);
+    report.wrong = verdict(&memory, &world, begun.elapsed());
     Ok(report)
 }
 

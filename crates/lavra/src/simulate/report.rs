@@ -32,6 +32,8 @@ pub(crate) struct Report {
     pub(crate) requests: u64,
     pub(crate) unclosed: usize,
     pub(crate) timeline: Vec<Piece>,
+    /// What must never be.
+    pub(crate) wrong: Vec<String>,
     /// The whole log in a line each: two runs of a seed are the same if these are.
     #[serde(skip)]
     pub(crate) log: Vec<String>,
@@ -78,6 +80,7 @@ impl Report {
             requests: world.stats(took).requests.values().sum(),
             unclosed: ended.unclosed,
             timeline: timeline(&tables.logs, took),
+            wrong: Vec::new(),
             log: tables.logs.iter().map(line).collect(),
         }
     }
