@@ -1,29 +1,50 @@
 //! Wake-ups: something changed, so look again before the poll would. Lost ones cost a poll.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use lavra_db::{Listener, Pg};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 const CHANNEL: &str = "kodus_workflow_fleet";
 
 /// Rings in this process and, with PostgreSQL, in all others.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bell {
     /// What people change: the queue, cancellations, the mode.
-    work: watch::Sender<u64>,
-    proxies: watch::Sender<u64>,
-    leases: watch::Sender<u64>,
+    work: Ring,
+    proxies: Ring,
+    leases: Ring,
     outside: Option<Pg>,
 }
 
-impl Default for Bell {
-    fn default() -> Self {
-        let new = || watch::channel(0).0;
-        Self { work: new(), proxies: new(), leases: new(), outside: None }
-    }
-}
+/// Counts how often it was rung, and wakes those who wait in the order in which they came: a
+/// simulation must go the same way twice.
+#[derive(Clone, Debug, Default)]
+struct Ring(Arc<(AtomicU64, Notify)>);
 
-fn ring(bell: &watch::Sender<u64>) {
-    bell.send_modify(|count| *count += 1);
+impl Ring {
+    fn ring(&self) {
+        self.0.0.fetch_add(1, Ordering::SeqCst);
+        self.0.1.notify_waiters();
+    }
+
+    fn count(&self) -> u64 {
+        self.0.0.load(Ordering::SeqCst)
+    }
+
+    /// Returns when it was rung more often than `seen`.
+    async fn rung(&self, seen: &mut u64) {
+        loop {
+            let waiting = self.0.1.notified();
+            let count = self.count();
+            if count != *seen {
+                *seen = count;
+                return;
+            }
+            waiting.await;
+        }
+    }
 }
 
 impl Bell {
@@ -37,7 +58,7 @@ impl Bell {
 
     /// People changed something.
     pub fn work(&self) {
-        ring(&self.work);
+        self.work.ring();
         if let Some(pg) = self.outside.clone() {
             tokio::spawn(async move {
                 let channel = pg.schema().apply(CHANNEL).into_owned();
@@ -49,63 +70,61 @@ impl Bell {
     }
 
     pub(crate) fn proxies(&self) {
-        ring(&self.proxies);
+        self.proxies.ring();
     }
 
     pub(crate) fn leases(&self) {
-        ring(&self.leases);
+        self.leases.ring();
     }
 
     pub(crate) fn ears(&self) -> Ears {
         Ears {
-            work: self.work.subscribe(),
-            proxies: self.proxies.subscribe(),
-            leases: self.leases.subscribe(),
+            work: (self.work.clone(), self.work.count()),
+            proxies: (self.proxies.clone(), self.proxies.count()),
+            leases: (self.leases.clone(), self.leases.count()),
         }
     }
 }
 
-async fn hear(mut listener: Listener, work: watch::Sender<u64>) {
+async fn hear(mut listener: Listener, work: Ring) {
     while listener.next().await.is_some() {
-        ring(&work);
+        work.ring();
     }
 }
 
-/// What one who waits hears.
+/// What one who waits hears: a bell, and how often it had rung when it was last answered.
 #[derive(Debug)]
 pub(crate) struct Ears {
-    work: watch::Receiver<u64>,
-    proxies: watch::Receiver<u64>,
-    leases: watch::Receiver<u64>,
+    work: (Ring, u64),
+    proxies: (Ring, u64),
+    leases: (Ring, u64),
 }
 
 impl Ears {
     /// What rang until now is answered by the look that follows.
     pub(crate) fn forget(&mut self) {
-        self.work.mark_unchanged();
-        self.proxies.mark_unchanged();
-        self.leases.mark_unchanged();
+        for (ring, seen) in [&mut self.work, &mut self.proxies, &mut self.leases] {
+            *seen = ring.count();
+        }
     }
 
     pub(crate) async fn work(&mut self) {
-        if self.work.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        self.work.0.rung(&mut self.work.1).await;
     }
 
     pub(crate) async fn proxies_or_work(&mut self) {
         tokio::select! {
-                biased;
-            _ = self.proxies.changed() => {}
-            _ = self.work.changed() => {}
+            biased;
+            () = self.proxies.0.rung(&mut self.proxies.1) => {}
+            () = self.work.0.rung(&mut self.work.1) => {}
         }
     }
 
     pub(crate) async fn leases_or_work(&mut self) {
         tokio::select! {
-                biased;
-            _ = self.leases.changed() => {}
-            _ = self.work.changed() => {}
+            biased;
+            () = self.leases.0.rung(&mut self.leases.1) => {}
+            () = self.work.0.rung(&mut self.work.1) => {}
         }
     }
 }

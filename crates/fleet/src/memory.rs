@@ -2,6 +2,7 @@
 //! that can be stopped. It is held to the same contract.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use lavra_db::Clock;
 use lavra_tasks::model::{ProcessId, Token};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use crate::error::Result;
 use crate::machine::mission::{Wish, granted, refusal, to_the_writer};
@@ -35,7 +36,33 @@ pub struct Memory {
     tables: Arc<Mutex<Tables>>,
     clock: Clock,
     /// While it says so, whoever asks through here is frozen.
-    frozen: Option<watch::Receiver<bool>>,
+    frozen: Option<Freezer>,
+}
+
+/// Freezes whoever asks through it, as SIGSTOP would; woken, they go on in the order in which they
+/// came.
+#[derive(Clone, Debug, Default)]
+pub struct Freezer(Arc<(AtomicBool, Notify)>);
+
+impl Freezer {
+    pub fn freeze(&self) {
+        self.0.0.store(true, Ordering::SeqCst);
+    }
+
+    pub fn thaw(&self) {
+        self.0.0.store(false, Ordering::SeqCst);
+        self.0.1.notify_waiters();
+    }
+
+    async fn thawed(&self) {
+        loop {
+            let waiting = self.0.1.notified();
+            if !self.0.0.load(Ordering::SeqCst) {
+                return;
+            }
+            waiting.await;
+        }
+    }
 }
 
 /// What the tables hold, for those who check them.
@@ -89,7 +116,7 @@ impl Memory {
 
     /// The same tables as a process sees them that can be frozen.
     #[must_use]
-    pub fn through(&self, frozen: watch::Receiver<bool>) -> Self {
+    pub fn through(&self, frozen: Freezer) -> Self {
         Self { frozen: Some(frozen), ..self.clone() }
     }
 
@@ -100,8 +127,8 @@ impl Memory {
     }
 
     async fn thawed(&self) {
-        if let Some(mut frozen) = self.frozen.clone() {
-            drop(frozen.wait_for(|frozen| !frozen).await);
+        if let Some(frozen) = &self.frozen {
+            frozen.thawed().await;
         }
     }
 

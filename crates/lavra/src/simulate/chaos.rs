@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use lavra_fleet::Bell;
 use lavra_fleet::machine::mission::Wish;
-use lavra_fleet::memory::Memory;
+use lavra_fleet::memory::{Freezer, Memory};
 use lavra_fleet::model::{MissionId, MissionStatus};
 use lavra_fleet::store::{Edit, Filter, Store, Thing};
 use rand::RngExt;
 use rand::rngs::SmallRng;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +27,7 @@ pub(super) struct Stage {
 /// A process that orchestrates.
 struct Life {
     supervising: JoinHandle<()>,
-    frozen: watch::Sender<bool>,
+    freezer: Freezer,
     stop: CancellationToken,
 }
 
@@ -40,8 +39,8 @@ impl Drop for Life {
 }
 
 fn born(stage: &Stage, number: u64) -> Life {
-    let (frozen, seen) = watch::channel(false);
-    let orchestrator = stage.orchestrator(number, Some(seen));
+    let freezer = Freezer::default();
+    let orchestrator = stage.orchestrator(number, Some(freezer.clone()));
     let stop = CancellationToken::new();
     let until = stop.clone();
     let supervising = tokio::spawn(async move {
@@ -49,7 +48,7 @@ fn born(stage: &Stage, number: u64) -> Life {
             tracing::error!(%error, "supervising ended");
         }
     });
-    Life { supervising, frozen, stop }
+    Life { supervising, freezer, stop }
 }
 
 /// Starts the orchestrators, and then kills, stops and freezes them now and then; people cancel,
@@ -89,9 +88,9 @@ pub(super) async fn play(stage: &Stage, scenario: &Scenario, dice: &mut SmallRng
             // Frozen past its lease, and woken: what it still wants to write is refused.
             5..8 => {
                 let life = &lives[place];
-                life.frozen.send_replace(true);
+                life.freezer.freeze();
                 tokio::time::sleep(some(dice, 1, 120)).await;
-                life.frozen.send_replace(false);
+                life.freezer.thaw();
             }
             _ => {}
         }

@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use lavra_fleet::keys::NoKeys;
 use lavra_fleet::machine::mission::Wish;
-use lavra_fleet::memory::Memory;
+use lavra_fleet::memory::{Freezer, Memory};
 use lavra_fleet::model::{MediaType, MissionId, MissionStatus, WorkerStatus};
 use lavra_fleet::settings::Timing;
 use lavra_fleet::store::{Filter, NewMission, NewProxy, NewWorker, NewWriter, Store};
@@ -214,13 +214,9 @@ fn verdict(memory: &Memory, world: &FleetWorld, at: Duration) -> Vec<String> {
 
 impl chaos::Stage {
     /// The orchestrator of process `number`; a later life of it is another process.
-    fn orchestrator(
-        &self,
-        number: u64,
-        frozen: Option<tokio::sync::watch::Receiver<bool>>,
-    ) -> Orchestrator {
-        let store = match frozen {
-            Some(frozen) => self.memory.through(frozen),
+    fn orchestrator(&self, number: u64, freezer: Option<Freezer>) -> Orchestrator {
+        let store = match freezer {
+            Some(freezer) => self.memory.through(freezer),
             None => self.memory.clone(),
         };
         let process = ProcessId(Uuid::from_u128(u128::from(number) + 1));
