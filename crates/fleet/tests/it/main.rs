@@ -1,1 +1,3 @@
 //! The fleet against its stores.
+
+mod same_as_memory;
