@@ -1,3 +1,4 @@
 //! The fleet against its stores.
 
+mod duckdb_speed;
 mod same_as_memory;

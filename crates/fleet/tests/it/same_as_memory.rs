@@ -1,7 +1,7 @@
 //! Whatever is done to both, the store on DuckDB answers as the one in memory and has the same
 //! rows. Tokens differ, and are matched by when they were given out; so do the ids of log entries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::civil::date;
@@ -614,7 +614,8 @@ fn nameless(entries: Vec<LogEntry>) -> Vec<String> {
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
-fn run(verbs: &[(u8, u64)]) {
+/// Does all of it, and returns what happened.
+fn run(verbs: &[(u8, u64)]) -> BTreeSet<EventKind> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
@@ -627,7 +628,18 @@ fn run(verbs: &[(u8, u64)]) {
             both.turn(*verb, &mut Dice(*seed)).await;
         }
         both.ask(&mut Dice(7)).await;
-    });
+        both.memory.tables().logs.iter().map(|entry| entry.event).collect()
+    })
+}
+
+#[test]
+fn all_that_can_happen_happens_to_both() {
+    let mut dice = Dice(42);
+    let verbs: Vec<(u8, u64)> =
+        (0..600).map(|_| (dice.roll(60) as u8, dice.roll(1 << 30))).collect();
+    let happened = run(&verbs);
+    let missing: Vec<_> = EventKind::ALL.iter().filter(|event| !happened.contains(event)).collect();
+    assert!(missing.is_empty(), "never happened: {missing:?}");
 }
 
 proptest! {
