@@ -118,11 +118,7 @@ impl DuckDb {
         Ok(self.duck.write("take a share of the fleet", move |tx| job.run(tx)).await?)
     }
 
-    pub(super) async fn give_back(
-        &self,
-        process: ProcessId,
-        workers: Vec<WorkerId>,
-    ) -> Result<()> {
+    pub(super) async fn give_back(&self, process: ProcessId, workers: Vec<WorkerId>) -> Result<()> {
         let sql = "UPDATE public.workers SET held_by = NULL
                    WHERE held_by = $2::UUID AND id IN (SELECT unnest($1::JSON::VARCHAR[]))";
         let job = move |tx: &Connection| run(tx, sql, (set(&workers)?, process.0)).map(|_| ());
@@ -214,8 +210,7 @@ impl Lease {
         if run(tx, &self.renew, (self.process, self.now))? == 0 {
             run(tx, &self.enter, (self.process, self.now))?;
         }
-        let seen: Vec<(Uuid, i64)> =
-            all(tx, &self.seen, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let seen: Vec<(Uuid, i64)> = all(tx, &self.seen, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut live = HashSet::new();
         for (id, seen) in seen {
             if seen >= self.since {

@@ -13,15 +13,15 @@ use crate::store::LogFilter;
 
 impl DuckDb {
     pub(super) async fn entries(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {
-        let mut conditions = Conditions::of_log(filter)?;
-        let limit = conditions.param(Value::BigInt(at_most(filter.limit)));
+        let conditions = Conditions::of_log(filter)?;
         let way = if filter.oldest_first { "ASC" } else { "DESC" };
         let sql = format!(
             "SELECT to_json(r)::VARCHAR
              FROM (SELECT * REPLACE (coalesce(details, '{{}}') AS details) FROM public.mission_logs
-                   WHERE {} ORDER BY timestamp {way}, id {way} LIMIT {limit}) r
+                   WHERE {} ORDER BY timestamp {way}, id {way} LIMIT {}) r
              ORDER BY r.timestamp {way}, r.id {way}",
-            conditions.sql()
+            conditions.sql(),
+            at_most(filter.limit),
         );
         self.select("read the log", &sql, params_from_iter(conditions.params), rows::read).await
     }

@@ -127,12 +127,12 @@ impl DuckDb {
     ) -> Result<Vec<Mission>> {
         let mut conditions = Conditions::of_missions(filter)?;
         conditions.add_if("id < ?", before.map(|id| id.0));
-        let limit = conditions.param(Value::BigInt(at_most(limit)));
         let sql = format!(
             "SELECT to_json(r)::VARCHAR
-             FROM (SELECT * FROM public.missions WHERE {} ORDER BY id DESC LIMIT {limit}) r
+             FROM (SELECT * FROM public.missions WHERE {} ORDER BY id DESC LIMIT {}) r
              ORDER BY r.id DESC",
-            conditions.sql()
+            conditions.sql(),
+            at_most(limit),
         );
         let params = params_from_iter(conditions.params);
         self.select("list missions", &sql, params, rows::read).await
@@ -189,7 +189,8 @@ fn granted(wish: Wish, at: &str) -> String {
                     "{column} = CASE WHEN t.worker_data_url IS NULL THEN NULL ELSE t.{column} END"
                 ),
             };
-            let scraped = if from_scrape { "worker_data_url = NULL, ads_count = NULL," } else { "" };
+            let scraped =
+                if from_scrape { "worker_data_url = NULL, ads_count = NULL," } else { "" };
             format!(
                 "{scraped} {}, {}, {}, status = 'queued', checkpoint = 'atribuido',
                  started_at = NULL, phase_started_at = NULL, waiting = NULL, token = NULL,
@@ -218,11 +219,7 @@ struct Found {
 
 impl Found {
     fn read(row: &Row<'_>) -> duckdb::Result<Self> {
-        Ok(Self {
-            id: MissionId(row.get(0)?),
-            checkpoint: row.get(1)?,
-            logged_at: row.get(2)?,
-        })
+        Ok(Self { id: MissionId(row.get(0)?), checkpoint: row.get(1)?, logged_at: row.get(2)? })
     }
 
     /// What the log says, as `machine::mission::granted` has it.

@@ -142,15 +142,15 @@ impl Store for DuckDb {
     }
 
     async fn workers(&self) -> Result<Vec<Worker>> {
-        self.select("read the workers", &rows::by_age(rows::WORKERS), (), rows::read).await
+        self.select("read the workers", &rows::by_age::<Worker>(), (), rows::read).await
     }
 
     async fn proxies(&self) -> Result<Vec<Proxy>> {
-        self.select("read the proxies", &rows::by_age(rows::PROXIES), (), rows::read).await
+        self.select("read the proxies", &rows::by_age::<Proxy>(), (), rows::read).await
     }
 
     async fn writers(&self) -> Result<Vec<Writer>> {
-        self.select("read the writers", &rows::by_age(rows::WRITERS), (), rows::read).await
+        self.select("read the writers", &rows::by_age::<Writer>(), (), rows::read).await
     }
 
     async fn settings(&self) -> Result<Adjustable> {
@@ -243,7 +243,7 @@ fn wrong(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> duckdb::
     duckdb::Error::ToSqlConversionFailure(error.into())
 }
 
-/// A limit that DuckDB takes.
+/// A limit that DuckDB takes. It stands in the statement: with a parameter, all rows are sorted.
 fn at_most(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

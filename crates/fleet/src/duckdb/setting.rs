@@ -57,8 +57,8 @@ impl DuckDb {
     }
 
     pub(super) async fn order(&self, control: Control) -> Result<()> {
-        let sql = self
-            .sql("UPDATE kodus_workflow.fleet_settings SET mode = $1, task_id = $2::UUID");
+        let sql =
+            self.sql("UPDATE kodus_workflow.fleet_settings SET mode = $1, task_id = $2::UUID");
         let job = move |tx: &Connection| {
             run(tx, &sql, (control.mode.as_str(), control.task_id.map(|id| id.0))).map(|_| ())
         };

@@ -1,91 +1,154 @@
 //! Steps of the machine: checked against the rows as they are, then written as a whole.
 
+use std::collections::BTreeMap;
 use std::mem::take;
 
 use lavra_db::duckdb::{self, Connection};
 use lavra_db::{Clock, micros};
 
-use super::{DuckDb, log, rows, run};
+use super::rows::{self, State};
+use super::{DuckDb, log, run};
 use crate::error::Result;
 use crate::machine::{Entry, Guard, Step};
 use crate::model::{Mission, MissionStatus, Worker, WorkerId};
+
+/// So many rows are found one by one, by their key; more are better found together.
+const FEW: usize = 3;
 
 impl DuckDb {
     pub(super) async fn write_steps(&self, steps: Vec<Step>) -> Result<Vec<bool>> {
         let clock = self.duck.clock().clone();
         let job = move |tx: &Connection| {
             let mut writing = Writing::new(tx, &clock);
-            let written = steps.iter().map(|step| writing.apply(step)).collect();
+            writing.prepare(&steps)?;
+            let written =
+                steps.iter().map(|step| writing.apply(step)).collect::<duckdb::Result<_>>()?;
             writing.done()?;
-            written
+            Ok(written)
         };
         Ok(self.duck.write("write steps", job).await?)
     }
 }
 
-/// Steps that are being written; their entries go to the log together.
+/// Steps that are being written: each is decided on the rows as the ones before it leave them, and
+/// all that changed is written together.
 pub(super) struct Writing<'a> {
     tx: &'a Connection,
     clock: &'a Clock,
+    workers: Held<Worker>,
+    missions: Held<Mission>,
     entries: Vec<&'a Entry>,
 }
 
 impl<'a> Writing<'a> {
     pub(super) fn new(tx: &'a Connection, clock: &'a Clock) -> Self {
-        Self { tx, clock, entries: Vec::new() }
+        let (workers, missions) = (Held::default(), Held::default());
+        Self { tx, clock, workers, missions, entries: Vec::new() }
     }
 
-    pub(super) fn done(&mut self) -> duckdb::Result<()> {
-        log::append(self.tx, self.clock, take(&mut self.entries).into_iter())
-    }
-
-    /// Writes the step, unless a row is no longer the writer's.
-    pub(super) fn apply(&mut self, step: &'a Step) -> duckdb::Result<bool> {
-        let tx = self.tx;
-        let Some(worker) = Change::of(&step.worker, |token, after: &Worker| {
-            Ok(rows::worker(tx, &after.id)?.filter(|row| row.token == Some(*token)))
-        })?
-        else {
-            return Ok(false);
-        };
-        let Some(mission) = Change::of(&step.mission, |guard, after: &Mission| {
-            Ok(rows::mission(tx, &after.id)?.filter(|row| holds(*guard, row)))
-        })?
-        else {
-            return Ok(false);
-        };
-        proxies(tx, step)?;
-        if let Change::From(before, after) = &worker {
-            rows::change_worker(tx, before, after)?;
+    /// Rows that were read in this transaction.
+    pub(super) fn knows(&mut self, worker: &Worker, mission: Option<&Mission>) {
+        self.workers.keep(worker.clone());
+        if let Some(mission) = mission {
+            self.missions.keep(mission.clone());
         }
-        if let Change::From(before, after) = &mission {
-            if let Some(session) = &step.links {
-                // An entry of a step before this one may be among them.
-                self.done()?;
-                let worker = step.worker.as_ref().map(|(_, worker)| worker);
-                log::link(tx, session, worker, &after.id)?;
-            }
-            rows::change_mission(tx, before, after)?;
+    }
+
+    fn prepare(&mut self, steps: &[Step]) -> duckdb::Result<()> {
+        let workers = steps.iter().filter_map(|step| step.worker.as_ref());
+        self.workers.read(self.tx, workers.map(|(_, worker)| &*worker.id.0).collect())?;
+        let missions = steps.iter().filter_map(|step| step.mission.as_ref());
+        self.missions.read(self.tx, missions.map(|(_, mission)| &*mission.id.0).collect())
+    }
+
+    /// Takes the step, unless a row is no longer the writer's.
+    pub(super) fn apply(&mut self, step: &'a Step) -> duckdb::Result<bool> {
+        if let Some((token, after)) = &step.worker
+            && self.workers.get(self.tx, &after.id.0)?.is_none_or(|row| row.token != Some(*token))
+        {
+            return Ok(false);
+        }
+        if let Some((guard, after)) = &step.mission
+            && !self.missions.get(self.tx, &after.id.0)?.is_some_and(|row| holds(*guard, row))
+        {
+            return Ok(false);
+        }
+        proxies(self.tx, step)?;
+        if let (Some(session), Some((_, mission))) = (&step.links, &step.mission) {
+            // An entry of a step before this one may be among them.
+            self.write_entries()?;
+            let worker = step.worker.as_ref().map(|(_, worker)| worker);
+            log::link(self.tx, session, worker, &mission.id)?;
+        }
+        if let Some((_, after)) = &step.worker {
+            // The token is not a step's to change.
+            self.workers.set(&after.id.0, |row| Worker { token: row.token, ..after.clone() });
+        }
+        if let Some((_, after)) = &step.mission {
+            self.missions.set(&after.id.0, |_| after.clone());
         }
         self.entries.extend(&step.logs);
         Ok(true)
     }
+
+    pub(super) fn done(mut self) -> duckdb::Result<()> {
+        self.workers.write(self.tx)?;
+        self.missions.write(self.tx)?;
+        self.write_entries()
+    }
+
+    fn write_entries(&mut self) -> duckdb::Result<()> {
+        log::append(self.tx, self.clock, take(&mut self.entries).into_iter())
+    }
 }
 
-/// A row before and after a step.
-enum Change<'a, R> {
-    Nothing,
-    From(R, &'a R),
+/// Rows as they are stored, and as they will be.
+struct Held<R>(BTreeMap<String, (R, R)>);
+
+impl<R> Default for Held<R> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
 }
 
-impl<'a, R> Change<'a, R> {
-    /// `None` where the step has a row that `find` does not.
-    fn of<G>(
-        asked: &'a Option<(G, R)>,
-        find: impl FnOnce(&G, &R) -> duckdb::Result<Option<R>>,
-    ) -> duckdb::Result<Option<Self>> {
-        let Some((guard, after)) = asked else { return Ok(Some(Self::Nothing)) };
-        Ok(find(guard, after)?.map(|before| Self::From(before, after)))
+impl<R: State + Clone + PartialEq> Held<R> {
+    fn keep(&mut self, row: R) {
+        self.0.insert(row.id().to_owned(), (row.clone(), row));
+    }
+
+    fn read(&mut self, tx: &Connection, ids: Vec<&str>) -> duckdb::Result<()> {
+        if ids.len() > FEW {
+            rows::some(tx, &ids)?.into_iter().for_each(|row| self.keep(row));
+        }
+        Ok(())
+    }
+
+    fn get(&mut self, tx: &Connection, id: &str) -> duckdb::Result<Option<&R>> {
+        if !self.0.contains_key(id)
+            && let Some(row) = rows::one(tx, id)?
+        {
+            self.keep(row);
+        }
+        Ok(self.0.get(id).map(|(_, now)| now))
+    }
+
+    fn set(&mut self, id: &str, next: impl FnOnce(&R) -> R) {
+        if let Some((_, now)) = self.0.get_mut(id) {
+            *now = next(now);
+        }
+    }
+
+    fn write(&self, tx: &Connection) -> duckdb::Result<()> {
+        let changed: Vec<(&R, &R)> = self
+            .0
+            .values()
+            .filter(|(stored, now)| stored != now)
+            .map(|(stored, now)| (stored, now))
+            .collect();
+        if changed.len() > FEW {
+            return rows::change(tx, &changed);
+        }
+        changed.chunks(1).try_for_each(|one| rows::change(tx, one))
     }
 }
 

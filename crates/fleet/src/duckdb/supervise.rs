@@ -1,13 +1,16 @@
 //! What one who looks after a worker or a mission asks.
 
+use lavra_db::Clock;
 use lavra_db::duckdb::{self, Connection};
 use lavra_tasks::model::Token;
 
+use super::rows::Table;
 use super::step::Writing;
 use super::{DuckDb, all, exists, first, rows, setting};
 use crate::error::Result;
+use crate::machine::Step;
 use crate::machine::worker::{self, View};
-use crate::model::{Mission, MissionId, Proxy, WorkerId, WorkerStatus};
+use crate::model::{Mission, MissionId, Proxy, Worker, WorkerId, WorkerStatus};
 use crate::store::{Assigned, Opened, Opening};
 
 /// What waits for a worker.
@@ -32,7 +35,7 @@ impl DuckDb {
         token: Token,
     ) -> Result<Option<Mission>> {
         let id = mission.clone();
-        let job = move |connection: &Connection| rows::mission(connection, &id);
+        let job = move |connection: &Connection| rows::one::<Mission>(connection, &id.0);
         let found = self.duck.read("look at a mission", job).await?;
         Ok(found.filter(|mission| mission.token == Some(token)))
     }
@@ -51,14 +54,14 @@ impl DuckDb {
             let all = proxies(tx)?;
             let Some(proxy) = choose(&all, &view, opening.luck) else {
                 if let Some(step) = worker::no_proxy(&view, now) {
-                    write(tx, &clock, &step)?;
+                    write(tx, &clock, &view, None, &step)?;
                 }
                 return Ok(Opened::NoProxy);
             };
             let last = view.worker.last_proxy_id.as_ref();
             let previous = all.iter().find(|proxy| Some(&proxy.id) == last).map(Proxy::label);
             let step = worker::opened(&view, proxy, previous, opening.session.clone(), now);
-            Ok(match write(tx, &clock, &step)? {
+            Ok(match write(tx, &clock, &view, None, &step)? {
                 true => Opened::With(Box::new(proxy.clone())),
                 false => Opened::Lost,
             })
@@ -81,7 +84,7 @@ impl DuckDb {
                 return Ok(Assigned::NothingQueued);
             };
             let step = worker::assigned(&view, &mission, now);
-            let is_written = write(tx, &clock, &step)?;
+            let is_written = write(tx, &clock, &view, Some(&mission), &step)?;
             let after = step.mission.map(|(_, mission)| mission);
             Ok(match after.filter(|_| is_written) {
                 Some(mission) => Assigned::Mission(Box::new(mission)),
@@ -92,12 +95,16 @@ impl DuckDb {
     }
 }
 
+/// Writes a step that was decided on these rows.
 fn write(
     tx: &Connection,
-    clock: &lavra_db::Clock,
-    step: &crate::machine::Step,
+    clock: &Clock,
+    view: &View,
+    queued: Option<&Mission>,
+    step: &Step,
 ) -> duckdb::Result<bool> {
     let mut writing = Writing::new(tx, clock);
+    writing.knows(&view.worker, queued.or(view.mission.as_ref()));
     let is_written = writing.apply(step)?;
     writing.done()?;
     Ok(is_written)
@@ -110,17 +117,17 @@ fn view(
     id: &WorkerId,
     token: Token,
 ) -> duckdb::Result<Option<View>> {
-    let found = rows::worker(connection, id)?;
+    let found = rows::one::<Worker>(connection, &id.0)?;
     let Some(worker) = found.filter(|worker| worker.token == Some(token)) else {
         return Ok(None);
     };
     let mission = match &worker.current_mission_id {
-        Some(mission) => rows::mission(connection, mission)?,
+        Some(mission) => rows::one(connection, &mission.0)?,
         None => None,
     };
     // A worker has at most one, and it is the last that it was given.
     let last = match &worker.last_proxy_id {
-        Some(proxy) => rows::proxy(connection, proxy)?,
+        Some(proxy) => rows::one::<Proxy>(connection, &proxy.0)?,
         None => None,
     };
     let waits = format!("SELECT 1 FROM public.missions WHERE {IN_QUEUE} LIMIT 1");
@@ -144,18 +151,15 @@ fn is_one_more_needed(tx: &Connection) -> duckdb::Result<bool> {
     Ok(first(tx, &sql, [], |row| row.get(0))?.unwrap_or(false))
 }
 
+/// The oldest, by an aggregate: a sort of all that waits takes twice the time.
 fn first_of_the_queue(tx: &Connection) -> duckdb::Result<Option<Mission>> {
-    let sql = format!(
-        "SELECT id FROM public.missions WHERE {IN_QUEUE} ORDER BY queued_at, id LIMIT 1"
-    );
-    match first(tx, &sql, [], |row| row.get(0).map(MissionId))? {
-        Some(id) => rows::mission(tx, &id),
-        None => Ok(None),
-    }
+    let sql = format!("SELECT arg_min(id, (queued_at, id)) FROM public.missions WHERE {IN_QUEUE}");
+    let id: Option<Option<String>> = first(tx, &sql, [], |row| row.get(0))?;
+    id.flatten().map_or(Ok(None), |id| rows::one(tx, &id))
 }
 
 fn proxies(tx: &Connection) -> duckdb::Result<Vec<Proxy>> {
-    let sql = format!("SELECT to_json(r)::VARCHAR FROM {} r ORDER BY r.id", rows::PROXIES);
+    let sql = format!("SELECT to_json(r)::VARCHAR FROM {} r ORDER BY r.id", Proxy::READ);
     all(tx, &sql, [], rows::read)
 }
 

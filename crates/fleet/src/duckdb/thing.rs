@@ -83,7 +83,8 @@ impl DuckDb {
                                    storage_domain = coalesce($5, storage_domain),
                                    api_key = coalesce($6, api_key), updated_at = make_timestamp($7)
                                WHERE id = $1";
-                    let params = duckdb::params![id, name, url, active, storage_domain, secret, now];
+                    let params =
+                        duckdb::params![id, name, url, active, storage_domain, secret, now];
                     run(tx, sql, params)?
                 }
                 Thing::Proxy(_) => {
@@ -172,7 +173,8 @@ fn in_use(tx: &Connection, thing: &Thing) -> duckdb::Result<Option<String>> {
             let sql = "SELECT status, current_mission_id IS NOT NULL FROM public.workers
                        WHERE id = $1";
             let read = |row: &duckdb::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            let Some((status, has_mission)): Option<(String, bool)> = first(tx, sql, (&id.0,), read)?
+            let Some((status, has_mission)): Option<(String, bool)> =
+                first(tx, sql, (&id.0,), read)?
             else {
                 return Ok(None);
             };

@@ -292,8 +292,7 @@ impl Both {
             return;
         };
         let luck = dice.roll(1000);
-        let opening =
-            |token| Opening { worker: id.clone(), token, session: session.clone(), luck };
+        let opening = |token| Opening { worker: id.clone(), token, session: session.clone(), luck };
         let expected: Opened = self.memory.open(opening(*memory)).await.unwrap();
         assert_eq!(self.duck.open(opening(*duck)).await.unwrap(), expected);
     }
@@ -361,8 +360,7 @@ impl Both {
         let (Some(duck), Some(memory)) = (duck, memory) else { return };
         let writers = self.memory.writers().await.unwrap();
         let job_id = format!("write_{}", self.next());
-        let todo =
-            |mission| writer::todo(mission, &writers, &job_id, &self.settings, self.now);
+        let todo = |mission| writer::todo(mission, &writers, &job_id, &self.settings, self.now);
         match (todo(&duck), todo(&memory)) {
             (writer::Todo::Write(duck), writer::Todo::Write(memory)) => {
                 self.apply(*duck, *memory, dice).await;
@@ -384,7 +382,9 @@ impl Both {
             0 => Filter::default(),
             1 => Filter { ids: ids.into_iter().step_by(2).collect(), ..Filter::default() },
             2 => Filter { media_type: Some(MediaType::Video), ..Filter::default() },
-            _ => Filter { ids: dice.pick(&ids).cloned().into_iter().collect(), ..Filter::default() },
+            _ => {
+                Filter { ids: dice.pick(&ids).cloned().into_iter().collect(), ..Filter::default() }
+            }
         }
     }
 
