@@ -151,9 +151,12 @@ fn is_one_more_needed(tx: &Connection) -> duckdb::Result<bool> {
     Ok(first(tx, &sql, [], |row| row.get(0))?.unwrap_or(false))
 }
 
-/// The oldest, by an aggregate: a sort of all that waits takes twice the time.
+/// The oldest, by two aggregates: a sort of all that waits takes longer.
 fn first_of_the_queue(tx: &Connection) -> duckdb::Result<Option<Mission>> {
-    let sql = format!("SELECT arg_min(id, (queued_at, id)) FROM public.missions WHERE {IN_QUEUE}");
+    let sql = format!(
+        "SELECT min(id) FROM public.missions WHERE {IN_QUEUE}
+           AND queued_at = (SELECT min(queued_at) FROM public.missions WHERE {IN_QUEUE})"
+    );
     let id: Option<Option<String>> = first(tx, &sql, [], |row| row.get(0))?;
     id.flatten().map_or(Ok(None), |id| rows::one(tx, &id))
 }
