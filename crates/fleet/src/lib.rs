@@ -5,10 +5,13 @@ pub mod code;
 mod error;
 pub mod machine;
 pub mod memory;
+mod migrations;
 pub mod model;
+pub mod postgres;
 pub mod settings;
 pub mod store;
 mod words;
 
 pub use error::{Error, Result};
+pub use migrations::MIGRATIONS;
 pub use words::UnknownWord;
