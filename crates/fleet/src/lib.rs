@@ -8,6 +8,7 @@ pub mod machine;
 pub mod memory;
 mod migrations;
 pub mod model;
+pub mod postgres;
 pub mod settings;
 pub mod store;
 mod words;
