@@ -125,19 +125,16 @@ CREATE TABLE IF NOT EXISTS public.ads (
 );
 
 -- Who looks after workers and missions, and when it last said so.
-CREATE TABLE IF NOT EXISTS kodus_workflow.fleet_processes (
+CREATE TABLE IF NOT EXISTS public.fleet_processes (
     id UUID PRIMARY KEY,
     seen_at TIMESTAMPTZ NOT NULL
 );
 
 -- One row: what people adjust, and what the orchestrators are to do.
-CREATE TABLE IF NOT EXISTS kodus_workflow.fleet_settings (
-    session_limit INTEGER NOT NULL,
-    max_retries INTEGER NOT NULL,
-    proxy_failures VARCHAR NOT NULL CHECK (proxy_failures IN ('total', 'consecutive')),
-    mode VARCHAR NOT NULL CHECK (mode IN ('off', 'run', 'drain', 'stop')),
+CREATE TABLE IF NOT EXISTS public.fleet_settings (
+    id BOOLEAN PRIMARY KEY DEFAULT true CHECK (id),
+    adjustable JSON NOT NULL DEFAULT '{}',
+    mode VARCHAR NOT NULL DEFAULT 'off' CHECK (mode IN ('off', 'run', 'drain', 'stop')),
     task_id UUID
 );
-INSERT INTO kodus_workflow.fleet_settings
-SELECT 5, 2, 'total', 'off', NULL
-WHERE NOT EXISTS (SELECT 1 FROM kodus_workflow.fleet_settings);
+INSERT INTO public.fleet_settings DEFAULT VALUES ON CONFLICT DO NOTHING;

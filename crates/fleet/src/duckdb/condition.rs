@@ -2,9 +2,11 @@
 
 use lavra_db::duckdb::types::Value;
 use lavra_db::micros;
+use serde::Serialize;
 
-use super::set;
-use crate::error::Result;
+use crate::code::ErrorCode;
+use crate::error::{Error, Result};
+use crate::model::{Checkpoint, MediaType, MissionStatus};
 use crate::store::{Filter, LogFilter};
 
 #[derive(Clone, Debug, Default)]
@@ -46,19 +48,18 @@ impl Conditions {
             [] => {}
             [id] => conditions.add("id = ?", Value::Text(id.0.clone())),
             ids => {
-                let ids = set(ids).map_err(unreadable)?;
-                conditions.add("id IN (SELECT unnest(?::JSON::VARCHAR[]))", Value::Text(ids));
+                conditions.add("id IN (SELECT unnest(?::JSON::VARCHAR[]))", list(ids)?);
             }
         }
-        conditions.add_if("status = ?", filter.status.map(|status| status.as_str()));
+        conditions.add_if("status = ?", filter.status.map(MissionStatus::as_str));
         match filter.in_bank {
             Some(true) => conditions.add_plain("status = 'queued' AND queued_at IS NULL"),
             Some(false) => conditions.add_plain("(status <> 'queued' OR queued_at IS NOT NULL)"),
             None => {}
         }
-        conditions.add_if("checkpoint = ?", filter.checkpoint.map(|word| word.as_str()));
-        conditions.add_if("error_code = ?", filter.error_code.map(|code| code.as_str()));
-        conditions.add_if("media_type = ?", filter.media_type.map(|word| word.as_str()));
+        conditions.add_if("checkpoint = ?", filter.checkpoint.map(Checkpoint::as_str));
+        conditions.add_if("error_code = ?", filter.error_code.map(ErrorCode::as_str));
+        conditions.add_if("media_type = ?", filter.media_type.map(MediaType::as_str));
         conditions.add_if("list_contains(languages, ?)", filter.language.clone());
         conditions.add_if("worker_id = ?", filter.worker.clone().map(|worker| worker.0));
         conditions.add_if("date_start >= ?::DATE", filter.from.map(|day| day.to_string()));
@@ -73,13 +74,12 @@ impl Conditions {
             conditions.add_plain("mission_id IS NULL");
         }
         if !filter.events.is_empty() {
-            let events = set(&filter.events).map_err(unreadable)?;
-            conditions.add("event IN (SELECT unnest(?::JSON::VARCHAR[]))", Value::Text(events));
+            let events = list(&filter.events)?;
+            conditions.add("event IN (SELECT unnest(?::JSON::VARCHAR[]))", events);
         }
         conditions
             .add_if("(details->>'worker_id') = ?", filter.worker.clone().map(|worker| worker.0));
-        conditions
-            .add_if("(details->>'error_code') = ?", filter.error_code.map(|code| code.as_str()));
+        conditions.add_if("(details->>'error_code') = ?", filter.error_code.map(ErrorCode::as_str));
         if let Some(since) = filter.since {
             conditions.add("timestamp >= make_timestamp(?)", Value::BigInt(micros(since)));
         }
@@ -97,6 +97,8 @@ impl Conditions {
     }
 }
 
-fn unreadable(error: lavra_db::duckdb::Error) -> crate::Error {
-    crate::Error::Unreadable(error.to_string())
+/// A list as the JSON text that a statement takes.
+fn list<T: Serialize>(words: &[T]) -> Result<Value> {
+    let text = serde_json::to_string(words);
+    text.map(Value::Text).map_err(|error| Error::Unreadable(error.to_string()))
 }

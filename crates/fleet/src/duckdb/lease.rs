@@ -15,6 +15,12 @@ use crate::memory::WRITES;
 use crate::model::{MissionId, WorkerId};
 use crate::store::Leased;
 
+const RENEW: &str = "UPDATE public.fleet_processes SET seen_at = make_timestamp($2) WHERE id = $1";
+const ENTER: &str =
+    "INSERT INTO public.fleet_processes (id, seen_at) VALUES ($1, make_timestamp($2))";
+const SEEN: &str = "SELECT id, epoch_us(seen_at) FROM public.fleet_processes";
+const FORGET: &str = "DELETE FROM public.fleet_processes WHERE id = $1";
+
 /// A set of [`Taken`].
 macro_rules! taken {
     () => {
@@ -104,16 +110,6 @@ impl DuckDb {
             process: process.0,
             now,
             since: now.saturating_sub(stale).max(0),
-            renew: self.sql(
-                "UPDATE kodus_workflow.fleet_processes SET seen_at = make_timestamp($2)
-                 WHERE id = $1",
-            ),
-            enter: self.sql(
-                "INSERT INTO kodus_workflow.fleet_processes (id, seen_at)
-                 VALUES ($1, make_timestamp($2))",
-            ),
-            seen: self.sql("SELECT id, epoch_us(seen_at) FROM kodus_workflow.fleet_processes"),
-            forget: self.sql("DELETE FROM kodus_workflow.fleet_processes WHERE id = $1"),
         };
         Ok(self.duck.write("take a share of the fleet", move |tx| job.run(tx)).await?)
     }
@@ -126,9 +122,8 @@ impl DuckDb {
     }
 
     pub(super) async fn give_all_back(&self, process: ProcessId) -> Result<()> {
-        let forget = self.sql("DELETE FROM kodus_workflow.fleet_processes WHERE id = $1");
         let job = move |tx: &Connection| {
-            run(tx, &forget, (process.0,))?;
+            run(tx, FORGET, (process.0,))?;
             for table in ["public.workers", "public.missions"] {
                 let sql = format!("UPDATE {table} SET held_by = NULL WHERE held_by = $1");
                 run(tx, &sql, (process.0,))?;
@@ -145,10 +140,6 @@ struct Lease {
     now: i64,
     /// Who has said so since lives.
     since: i64,
-    renew: String,
-    enter: String,
-    seen: String,
-    forget: String,
 }
 
 impl Lease {
@@ -156,40 +147,43 @@ impl Lease {
         let live = self.beat(tx)?;
         let is_free = |held_by: Option<Uuid>| held_by.is_none_or(|id| !live.contains(&id));
         let mut workers = all(tx, WORKERS, [], Worker::read)?;
+        let mut missions = all(tx, STORING, [], Mission::read)?;
+        self.go_beyond(workers.iter().map(|worker| worker.token));
+        self.go_beyond(missions.iter().map(|mission| mission.token));
+
         let needed = workers.iter().filter(|worker| worker.is_needed).count();
         let share = needed.div_ceil(live.len().max(1));
         let held = workers.iter().filter(|worker| worker.held_by == Some(self.process)).count();
-        let mut taken: Vec<&mut Worker> = workers
+        let mut free: Vec<&mut Worker> = workers
             .iter_mut()
             .filter(|worker| worker.is_needed && is_free(worker.held_by))
             .take(share.saturating_sub(held))
             .collect();
-        for worker in &mut taken {
+        for worker in &mut free {
             worker.token = Some(self.duck.next_sequence());
             worker.held_by = Some(self.process);
         }
-        let rows: Vec<Taken<'_>> = taken
+        let rows: Vec<Taken<'_>> = free
             .iter()
             .filter_map(|worker| Some(Taken { id: &worker.id, token: worker.token? }))
             .collect();
-        let missions: Vec<Taken<'_>> = taken
+        let scraped: Vec<Taken<'_>> = free
             .iter()
             .filter_map(|worker| {
                 Some(Taken { id: worker.mission.as_deref()?, token: worker.token? })
             })
             .collect();
         self.write(tx, TAKE_WORKERS, &rows)?;
-        self.write(tx, TAKE_THEIR_MISSIONS, &missions)?;
+        self.write(tx, TAKE_THEIR_MISSIONS, &scraped)?;
 
-        let mut missions = all(tx, STORING, [], Mission::read)?;
-        let mut taken = Vec::new();
+        let mut to_store = Vec::new();
         for mission in missions.iter_mut().filter(|m| is_free(m.held_by)).take(WRITES) {
             let token = self.duck.next_sequence();
             mission.token = Some(token);
             mission.held_by = Some(self.process);
-            taken.push(Taken { id: &mission.id, token });
+            to_store.push(Taken { id: &mission.id, token });
         }
-        self.take_to_the_writer(tx, &taken)?;
+        self.take_to_the_writer(tx, &to_store)?;
 
         let is_ours = |held_by: Option<Uuid>| held_by == Some(self.process);
         let workers: Vec<(WorkerId, Token)> = workers
@@ -205,18 +199,25 @@ impl Lease {
         Ok(Leased { surplus: workers.len().saturating_sub(share), workers, missions })
     }
 
+    /// New tokens are greater than these, whatever the clock says.
+    fn go_beyond(&self, tokens: impl Iterator<Item = Option<Token>>) {
+        if let Some(token) = tokens.flatten().max() {
+            self.duck.sequence_beyond(token);
+        }
+    }
+
     /// Says that the process lives, forgets those that do not, and returns the others.
     fn beat(&self, tx: &Connection) -> duckdb::Result<HashSet<Uuid>> {
-        if run(tx, &self.renew, (self.process, self.now))? == 0 {
-            run(tx, &self.enter, (self.process, self.now))?;
+        if run(tx, RENEW, (self.process, self.now))? == 0 {
+            run(tx, ENTER, (self.process, self.now))?;
         }
-        let seen: Vec<(Uuid, i64)> = all(tx, &self.seen, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let seen: Vec<(Uuid, i64)> = all(tx, SEEN, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut live = HashSet::new();
         for (id, seen) in seen {
             if seen >= self.since {
                 live.insert(id);
             } else {
-                run(tx, &self.forget, (id,))?;
+                run(tx, FORGET, (id,))?;
             }
         }
         Ok(live)

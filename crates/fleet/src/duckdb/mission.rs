@@ -183,11 +183,9 @@ fn granted(wish: Wish, at: &str) -> String {
         ),
         Wish::Retry { from_scrape } => {
             // Who scraped it stays known where only the write is done again.
-            let kept = |column: &str| match from_scrape {
-                true => format!("{column} = NULL"),
-                false => format!(
-                    "{column} = CASE WHEN t.worker_data_url IS NULL THEN NULL ELSE t.{column} END"
-                ),
+            let kept = |column: &str| {
+                let known = if from_scrape { "NULL" } else { column };
+                format!("{column} = CASE WHEN t.worker_data_url IS NULL THEN NULL ELSE {known} END")
             };
             let scraped =
                 if from_scrape { "worker_data_url = NULL, ads_count = NULL," } else { "" };

@@ -50,11 +50,6 @@ impl DuckDb {
         Self { duck }
     }
 
-    /// The statement with this file's schema.
-    fn sql(&self, sql: &str) -> String {
-        self.duck.schema().apply(sql).into_owned()
-    }
-
     /// As the tables keep it: whole microseconds.
     fn now(&self) -> Timestamp {
         timestamp(micros(self.duck.clock().now()))
@@ -72,7 +67,7 @@ impl DuckDb {
         T: Send + 'static,
         P: Params + Send + 'static,
     {
-        let sql = self.sql(sql);
+        let sql = sql.to_owned();
         let job = move |connection: &Connection| all(connection, &sql, params, read);
         Ok(self.duck.read(operation, job).await?)
     }

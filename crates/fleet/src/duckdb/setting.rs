@@ -4,15 +4,14 @@ use lavra_db::duckdb::{self, Connection};
 use lavra_tasks::model::TaskId;
 use uuid::Uuid;
 
-use super::{DuckDb, first, run, wrong};
+use super::{DuckDb, first, rows, run, wrong};
 use crate::error::Result;
 use crate::model::Mode;
-use crate::settings::{Adjustable, ProxyFailures};
+use crate::settings::Adjustable;
 use crate::store::Control;
 
-pub(super) const CONTROL: &str = "SELECT mode, task_id FROM kodus_workflow.fleet_settings";
-
-pub(super) fn control(connection: &Connection, sql: &str) -> duckdb::Result<Control> {
+pub(super) fn control(connection: &Connection) -> duckdb::Result<Control> {
+    let sql = "SELECT mode, task_id FROM public.fleet_settings";
     let found: Option<(String, Option<Uuid>)> =
         first(connection, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(match found {
@@ -25,42 +24,27 @@ pub(super) fn control(connection: &Connection, sql: &str) -> duckdb::Result<Cont
 
 impl DuckDb {
     pub(super) async fn adjustable(&self) -> Result<Adjustable> {
-        let sql = "SELECT session_limit, max_retries, proxy_failures
-                   FROM kodus_workflow.fleet_settings";
-        let found = self.select("read the settings", sql, (), |row| {
-            let word: String = row.get(2)?;
-            Ok(Adjustable {
-                session_limit: row.get(0)?,
-                max_retries: row.get(1)?,
-                proxy_failures: word.parse::<ProxyFailures>().map_err(wrong)?,
-            })
-        });
-        Ok(found.await?.into_iter().next().unwrap_or_default())
+        let sql = "SELECT adjustable::VARCHAR FROM public.fleet_settings";
+        let found = self.select("read the settings", sql, (), rows::read).await?;
+        Ok(found.into_iter().next().unwrap_or_default())
     }
 
     pub(super) async fn adjust(&self, settings: Adjustable) -> Result<()> {
-        let sql = self.sql(
-            "UPDATE kodus_workflow.fleet_settings
-             SET session_limit = $1, max_retries = $2, proxy_failures = $3",
-        );
-        let Adjustable { session_limit, max_retries, proxy_failures } = settings;
         let job = move |tx: &Connection| {
-            run(tx, &sql, (session_limit, max_retries, proxy_failures.as_str())).map(|_| ())
+            let text = serde_json::to_string(&settings).map_err(wrong)?;
+            run(tx, "UPDATE public.fleet_settings SET adjustable = $1", (text,)).map(|_| ())
         };
         Ok(self.duck.write("change the settings", job).await?)
     }
 
     pub(super) async fn orders(&self) -> Result<Control> {
-        let sql = self.sql(CONTROL);
-        let job = move |connection: &Connection| control(connection, &sql);
-        Ok(self.duck.read("read the orders", job).await?)
+        Ok(self.duck.read("read the orders", control).await?)
     }
 
     pub(super) async fn order(&self, control: Control) -> Result<()> {
-        let sql =
-            self.sql("UPDATE kodus_workflow.fleet_settings SET mode = $1, task_id = $2::UUID");
+        let sql = "UPDATE public.fleet_settings SET mode = $1, task_id = $2::UUID";
         let job = move |tx: &Connection| {
-            run(tx, &sql, (control.mode.as_str(), control.task_id.map(|id| id.0))).map(|_| ())
+            run(tx, sql, (control.mode.as_str(), control.task_id.map(|id| id.0))).map(|_| ())
         };
         Ok(self.duck.write("give orders", job).await?)
     }

@@ -55,10 +55,10 @@ impl<'a> Writing<'a> {
     }
 
     fn prepare(&mut self, steps: &[Step]) -> duckdb::Result<()> {
-        let workers = steps.iter().filter_map(|step| step.worker.as_ref());
-        self.workers.read(self.tx, workers.map(|(_, worker)| &*worker.id.0).collect())?;
-        let missions = steps.iter().filter_map(|step| step.mission.as_ref());
-        self.missions.read(self.tx, missions.map(|(_, mission)| &*mission.id.0).collect())
+        let workers = steps.iter().filter_map(|step| Some(&*step.worker.as_ref()?.1.id.0));
+        self.workers.read(self.tx, &workers.collect::<Vec<_>>())?;
+        let missions = steps.iter().filter_map(|step| Some(&*step.mission.as_ref()?.1.id.0));
+        self.missions.read(self.tx, &missions.collect::<Vec<_>>())
     }
 
     /// Takes the step, unless a row is no longer the writer's.
@@ -116,9 +116,9 @@ impl<R: State + Clone + PartialEq> Held<R> {
         self.0.insert(row.id().to_owned(), (row.clone(), row));
     }
 
-    fn read(&mut self, tx: &Connection, ids: Vec<&str>) -> duckdb::Result<()> {
+    fn read(&mut self, tx: &Connection, ids: &[&str]) -> duckdb::Result<()> {
         if ids.len() > FEW {
-            rows::some(tx, &ids)?.into_iter().for_each(|row| self.keep(row));
+            rows::some(tx, ids)?.into_iter().for_each(|row| self.keep(row));
         }
         Ok(())
     }

@@ -18,11 +18,11 @@ const IN_QUEUE: &str = "status = 'queued' AND queued_at IS NOT NULL AND worker_d
 
 impl DuckDb {
     pub(super) async fn view_of(&self, worker: &WorkerId, token: Token) -> Result<Option<View>> {
-        let (worker, mode) = (worker.clone(), self.sql(setting::CONTROL));
+        let worker = worker.clone();
         let job = move |connection: &Connection| {
             // One moment for all of it. A connection that failed is not used again.
             connection.execute_batch("BEGIN TRANSACTION READ ONLY")?;
-            let seen = view(connection, &mode, &worker, token)?;
+            let seen = view(connection, &worker, token)?;
             connection.execute_batch("COMMIT")?;
             Ok(seen)
         };
@@ -42,9 +42,8 @@ impl DuckDb {
 
     pub(super) async fn begin_session(&self, opening: Opening) -> Result<Opened> {
         let (clock, now) = (self.duck.clock().clone(), self.now());
-        let mode = self.sql(setting::CONTROL);
         let job = move |tx: &Connection| {
-            let seen = view(tx, &mode, &opening.worker, opening.token)?;
+            let seen = view(tx, &opening.worker, opening.token)?;
             let Some(view) = seen.filter(|view| view.worker.status == WorkerStatus::Idle) else {
                 return Ok(Opened::Lost);
             };
@@ -61,23 +60,21 @@ impl DuckDb {
             let last = view.worker.last_proxy_id.as_ref();
             let previous = all.iter().find(|proxy| Some(&proxy.id) == last).map(Proxy::label);
             let step = worker::opened(&view, proxy, previous, opening.session.clone(), now);
-            Ok(match write(tx, &clock, &view, None, &step)? {
-                true => Opened::With(Box::new(proxy.clone())),
-                false => Opened::Lost,
-            })
+            let is_written = write(tx, &clock, &view, None, &step)?;
+            Ok(if is_written { Opened::With(Box::new(proxy.clone())) } else { Opened::Lost })
         };
         Ok(self.duck.write("begin a session", job).await?)
     }
 
     pub(super) async fn take_mission(&self, worker: &WorkerId, token: Token) -> Result<Assigned> {
         let (clock, now) = (self.duck.clock().clone(), self.now());
-        let (worker, mode) = (worker.clone(), self.sql(setting::CONTROL));
+        let worker = worker.clone();
         let job = move |tx: &Connection| {
             let is_free = |view: &View| {
                 view.worker.status == WorkerStatus::Ready
                     && view.worker.current_mission_id.is_none()
             };
-            let Some(view) = view(tx, &mode, &worker, token)?.filter(is_free) else {
+            let Some(view) = view(tx, &worker, token)?.filter(is_free) else {
                 return Ok(Assigned::Lost);
             };
             let Some(mission) = first_of_the_queue(tx)? else {
@@ -111,12 +108,7 @@ fn write(
 }
 
 /// The worker with what it holds, if it has this token.
-fn view(
-    connection: &Connection,
-    mode: &str,
-    id: &WorkerId,
-    token: Token,
-) -> duckdb::Result<Option<View>> {
+fn view(connection: &Connection, id: &WorkerId, token: Token) -> duckdb::Result<Option<View>> {
     let found = rows::one::<Worker>(connection, &id.0)?;
     let Some(worker) = found.filter(|worker| worker.token == Some(token)) else {
         return Ok(None);
@@ -135,7 +127,7 @@ fn view(
         mission,
         proxy: last.filter(|proxy| proxy.in_use_by_worker_id.as_ref() == Some(id)),
         has_queue: exists(connection, &waits, [])?,
-        mode: setting::control(connection, mode)?.mode,
+        mode: setting::control(connection)?.mode,
         worker,
     }))
 }

@@ -32,6 +32,8 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 const STALE: Duration = Duration::from_secs(10);
+/// So many workers, proxies and writers at most.
+const WORKERS: u64 = 8;
 /// Ahead of this machine's clock, which a file would follow otherwise.
 const BEGINNING: &str = "2101-01-01T00:00:00Z";
 
@@ -64,19 +66,23 @@ impl Dice {
     }
 }
 
+async fn file_in(directory: &TempDir) -> DuckDb {
+    let target = Target::File(directory.path().join("lavra.duckdb"));
+    let database = Database::open(&target, Schema::default(), STALE).await.unwrap();
+    let mut migrations = lavra_tasks::MIGRATIONS.to_vec();
+    migrations.extend(MIGRATIONS.iter().cloned());
+    migrate(&database, &migrations).await.unwrap();
+    let Database::Duck(duck) = database else { panic!("no file") };
+    DuckDb::new(duck)
+}
+
 impl Both {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let target = Target::File(directory.path().join("lavra.duckdb"));
-        let database = Database::open(&target, Schema::default(), STALE).await.unwrap();
-        let mut migrations = lavra_tasks::MIGRATIONS.to_vec();
-        migrations.extend(MIGRATIONS.iter().cloned());
-        migrate(&database, &migrations).await.unwrap();
-        let Database::Duck(duck) = database else { panic!("no file") };
         let now = BEGINNING.parse().unwrap();
         let both = Self {
             memory: Memory::new(now),
-            duck: DuckDb::new(duck),
+            duck: file_in(&directory).await,
             now,
             tokens: BTreeMap::new(),
             processes: [ProcessId(Uuid::from_u128(1)), ProcessId(Uuid::from_u128(2))],
@@ -88,6 +94,15 @@ impl Both {
         };
         both.duck.clock().set(now);
         both
+    }
+
+    /// The file is closed and opened again.
+    async fn reopened(self) -> Self {
+        let Self { duck, _directory, .. } = self;
+        drop(duck);
+        let duck = file_in(&_directory).await;
+        duck.clock().set(self.now);
+        Self { duck, _directory, ..self }
     }
 
     fn advance(&mut self, by: SignedDuration) {
@@ -225,7 +240,7 @@ impl Both {
             self.missions.push((id.clone(), *on_duckdb, *in_memory));
         }
         // Old ones now and then, to be refused.
-        let keep = |len: usize| len.saturating_sub(8);
+        let keep = |len: usize| len.saturating_sub(16);
         self.workers.drain(..keep(self.workers.len()));
         self.missions.drain(..keep(self.missions.len()));
     }
@@ -287,6 +302,51 @@ impl Both {
         }
     }
 
+    /// Many turns at once: their steps are written together, old tokens among them.
+    async fn supervise_all(&mut self, dice: &mut Dice) {
+        let (mut duck, mut memory) = (Vec::new(), Vec::new());
+        for (id, on_duckdb, in_memory) in self.workers.clone() {
+            let (Some(a), Some(b)) = (
+                self.duck.view(&id, on_duckdb).await.unwrap(),
+                self.memory.view(&id, in_memory).await.unwrap(),
+            ) else {
+                continue;
+            };
+            match (
+                worker::todo(&a, &self.settings, self.now),
+                worker::todo(&b, &self.settings, self.now),
+            ) {
+                (worker::Todo::Write(a), worker::Todo::Write(b)) => {
+                    duck.push(*a);
+                    memory.push(*b);
+                }
+                (worker::Todo::Ask(ask, _), worker::Todo::Ask(..)) => {
+                    let reply = self.worker_says(ask, dice);
+                    let step = |view| worker::after(view, ask, &reply, &self.settings, self.now);
+                    duck.extend(step(&a));
+                    memory.extend(step(&b));
+                }
+                _ => {}
+            }
+        }
+        let writers = self.memory.writers().await.unwrap();
+        for (id, on_duckdb, in_memory) in self.missions.clone() {
+            let (Some(a), Some(b)) = (
+                self.duck.storing(&id, on_duckdb).await.unwrap(),
+                self.memory.storing(&id, in_memory).await.unwrap(),
+            ) else {
+                continue;
+            };
+            let todo = |mission| writer::todo(mission, &writers, "w", &self.settings, self.now);
+            if let (writer::Todo::Write(a), writer::Todo::Write(b)) = (todo(&a), todo(&b)) {
+                duck.push(*a);
+                memory.push(*b);
+            }
+        }
+        let expected = self.memory.apply(memory).await.unwrap();
+        assert_eq!(self.duck.apply(duck).await.unwrap(), expected);
+    }
+
     async fn open(&self, id: &WorkerId, session: SessionId, dice: &mut Dice) {
         let Some((_, duck, memory)) = self.workers.iter().rev().find(|(w, ..)| w == id) else {
             return;
@@ -300,7 +360,7 @@ impl Both {
     fn worker_says(&mut self, ask: Ask, dice: &mut Dice) -> Reply {
         let away = Reply::Trouble(Trouble::Away {
             code: ErrorCode::Error502,
-            message: "nobody there — ação".into(),
+            message: "nobody there — ação \0 \u{1f600}".into(),
         });
         let refused = Reply::Trouble(Trouble::Refused { message: "no\"'".into() });
         let job = |status, dice: &mut Dice| JobReport {
@@ -417,7 +477,7 @@ impl Both {
     }
 
     async fn add_thing(&mut self, dice: &mut Dice) {
-        let number = dice.roll(3);
+        let number = dice.roll(WORKERS);
         let known = self.memory.tables();
         let is_known = [
             known.workers.contains_key(&worker_id(number)),
@@ -425,7 +485,7 @@ impl Both {
             known.writers.contains_key(&writer_id(number)),
         ];
         drop(known);
-        let name = format!("n{}", if dice.roll(5) == 0 { dice.roll(3) } else { number });
+        let name = format!("n{}", if dice.roll(5) == 0 { dice.roll(WORKERS) } else { number });
         match dice.roll(3) {
             0 if !is_known[0] => {
                 let new = NewWorker {
@@ -465,7 +525,7 @@ impl Both {
     }
 
     async fn change_thing(&self, dice: &mut Dice) {
-        let number = dice.roll(4);
+        let number = dice.roll(WORKERS + 1);
         let things = [Thing::Worker(worker_id(number)), Thing::Proxy(proxy_id(number))];
         let thing = things.into_iter().chain([writer(number)]).nth(dice.roll(3) as usize).unwrap();
         let ok = dice.roll(2) == 0;
@@ -527,7 +587,8 @@ impl Both {
                 let seconds = [20, 200, 700, 7000][dice.roll(4) as usize];
                 self.advance(SignedDuration::from_secs(seconds));
             }
-            23..32 => self.store(dice).await,
+            23..31 => self.store(dice).await,
+            31..36 => self.supervise_all(dice).await,
             _ => self.supervise(dice).await,
         }
         self.compare().await;
@@ -538,10 +599,10 @@ impl Both {
         let control = Control { mode: Mode::Run, task_id: None };
         self.same(|store| store.set_control(control)).await;
         let mut dice = Dice(1);
-        for _ in 0..30 {
+        for _ in 0..60 {
             self.add_thing(&mut dice).await;
         }
-        for _ in 0..3 {
+        for _ in 0..6 {
             self.add_missions(&mut dice).await;
         }
         self.same(|store| async move { store.wish(&Filter::default(), Wish::Queue, "me").await })
@@ -627,6 +688,8 @@ fn run(verbs: &[(u8, u64)]) -> BTreeSet<EventKind> {
         for (verb, seed) in verbs {
             both.turn(*verb, &mut Dice(*seed)).await;
         }
+        let both = both.reopened().await;
+        both.compare().await;
         both.ask(&mut Dice(7)).await;
         both.memory.tables().logs.iter().map(|entry| entry.event).collect()
     })
