@@ -1,1 +1,8 @@
-//! The fleet against its stores.
+//! The fleet's store on real servers, behind a pooler and in memory. Run it by `cargo xtask test`.
+
+#![allow(clippy::unwrap_used, reason = "what is absent here fails the test, as it should")]
+
+mod contract;
+mod flat;
+mod schema;
+mod support;
