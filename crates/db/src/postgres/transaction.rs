@@ -58,12 +58,8 @@ impl Transaction<'_> {
         let Some(client) = &self.client else { return Ok(Vec::new()) };
         let sql = self.pg.schema.apply(sql);
         // Requests of one connection are answered in the order in which they are first polled.
-        let begin = async {
-            if is_first { client.batch_execute("BEGIN").await } else { Ok(()) }
-        };
-        let commit = async {
-            if is_last { client.batch_execute("COMMIT").await } else { Ok(()) }
-        };
+        let begin = async { if is_first { client.batch_execute("BEGIN").await } else { Ok(()) } };
+        let commit = async { if is_last { client.batch_execute("COMMIT").await } else { Ok(()) } };
         let all = async {
             let (begun, rows, committed) =
                 tokio::join!(biased; begin, client.query_typed(&sql, params), commit);

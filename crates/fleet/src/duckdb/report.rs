@@ -16,12 +16,14 @@ FROM public.mission_logs ml JOIN public.missions m ON m.id = ml.mission_id
 WHERE ml.event = 'mission_failed' AND ml.timestamp > make_timestamp($1)
 ORDER BY ml.timestamp DESC, ml.id DESC";
 
-/// By who did it: a mission may have had several workers.
+/// By who did it: a mission may have had several workers. What is no number of milliseconds counts
+/// for no average.
 const WORKERS: &str = "
 SELECT w.name, count(*) FILTER (WHERE ml.event = 'scrape_completed'),
        count(*) FILTER (WHERE ml.event = 'scrape_failed'),
-       avg(coalesce(TRY_CAST((ml.details->>'duration_ms') AS BIGINT), 0))
-           FILTER (WHERE ml.event = 'scrape_completed')
+       avg(TRY_CAST((ml.details->>'duration_ms') AS BIGINT))
+           FILTER (WHERE ml.event = 'scrape_completed'
+                     AND json_type(ml.details, '$.duration_ms') = 'UBIGINT')
 FROM public.workers w JOIN public.mission_logs ml ON (ml.details->>'worker_id') = w.id
 WHERE ml.event IN ('scrape_completed', 'scrape_failed') AND ml.timestamp > make_timestamp($1)
 GROUP BY w.id, w.name ORDER BY w.id";

@@ -34,7 +34,7 @@ WITH expected AS MATERIALIZED (
 ), waiting AS MATERIALIZED (
     SELECT count(*) AS n FROM (
         SELECT 1 FROM public.missions m WHERE {is_next} LIMIT (SELECT n + 1 FROM expected)
-    ) AS some
+    ) AS first_ones
 )
 SELECT {view},
     (SELECT n FROM waiting) > (SELECT n FROM expected),

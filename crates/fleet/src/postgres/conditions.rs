@@ -19,22 +19,13 @@ impl Conditions {
     }
 
     /// A condition with the parameter at `{}`.
-    fn with(
-        &mut self,
-        condition: &str,
-        value: impl ToSql + Sync + Send + 'static,
-        kind: Type,
-    ) {
+    fn with(&mut self, condition: &str, value: impl ToSql + Sync + Send + 'static, kind: Type) {
         let name = self.bind(value, kind);
         self.conditions.push(condition.replace("{}", &name));
     }
 
     /// A parameter; returns its name.
-    pub(super) fn bind(
-        &mut self,
-        value: impl ToSql + Sync + Send + 'static,
-        kind: Type,
-    ) -> String {
+    pub(super) fn bind(&mut self, value: impl ToSql + Sync + Send + 'static, kind: Type) -> String {
         self.values.push((Box::new(value), kind));
         format!("${}", self.values.len())
     }

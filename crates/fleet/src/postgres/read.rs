@@ -59,7 +59,8 @@ impl Postgres {
         token: Token,
     ) -> Result<Option<Mission>> {
         let operation = "read a mission";
-        let sql = "SELECT to_jsonb(m)::text FROM public.missions m WHERE m.id = $1 AND m.token = $2";
+        let sql =
+            "SELECT to_jsonb(m)::text FROM public.missions m WHERE m.id = $1 AND m.token = $2";
         let params = [(&mission.0 as _, Type::TEXT), (&token as _, Type::INT8)];
         let rows = self.pg.query_prepared(operation, sql, &params).await?;
         let read = |found| row::read(&get::<String>(operation, found, 0)?);
