@@ -61,11 +61,11 @@ impl Transaction<'_> {
         let begin = async { if is_first { client.batch_execute("BEGIN").await } else { Ok(()) } };
         let commit = async { if is_last { client.batch_execute("COMMIT").await } else { Ok(()) } };
         let all = async {
-            let (begun, rows, committed) =
+            let (has_begun, rows, has_committed) =
                 tokio::join!(biased; begin, client.query_typed(&sql, params), commit);
-            begun?;
+            has_begun?;
             let rows = rows?;
-            committed?;
+            has_committed?;
             Ok(rows)
         };
         self.within(all).await

@@ -163,7 +163,7 @@ impl Postgres {
         }
 
         let mut transaction = self.pg.transaction(operation).await?;
-        let lock = Lock::Openings as i64;
+        let lock = Lock::Openings.number();
         let [worker_id, worker_token] = who.clone();
         let locked = transaction
             .query(LOCK_TO_OPEN, &[worker_id, worker_token, (&lock as _, Type::INT8)])

@@ -88,7 +88,7 @@ impl Postgres {
     pub(super) async fn take_share(&self, process: ProcessId, stale: Duration) -> Result<Leased> {
         let operation = "renew the process's row";
         let mut transaction = self.pg.transaction(operation).await?;
-        let lock = Lock::Leases as i64;
+        let lock = Lock::Leases.number();
         transaction.query(TAKE_LOCK, &[(&lock as _, Type::INT8)]).await?;
         // No process was silent for a century.
         let stale = stale.as_micros().min(100 * 365 * 24 * 3600 * 1_000_000) as f64;

@@ -45,14 +45,20 @@ const LONG: Duration = Duration::from_secs(10 * 60);
 const IS_NEXT: &str =
     "m.status = 'queued' AND m.queued_at IS NOT NULL AND m.worker_data_url IS NULL";
 
-/// Locks that are held to the end of a transaction. Any constants will do, as long as every lavra
-/// uses the same.
+/// Locks that are held to the end of a transaction.
 #[derive(Clone, Copy, Debug)]
 enum Lock {
-    Missions = 0x6c61_7672_6101,
-    Names = 0x6c61_7672_6102,
-    Openings = 0x6c61_7672_6103,
-    Leases = 0x6c61_7672_6104,
+    Missions = 1,
+    Names = 2,
+    Openings = 3,
+    Leases = 4,
+}
+
+impl Lock {
+    /// Any numbers will do, as long as every lavra uses the same.
+    fn number(self) -> i64 {
+        0x6c61_7672_6100 + self as i64
+    }
 }
 
 const TAKE_LOCK: &str = "SELECT pg_advisory_xact_lock($1)";

@@ -139,7 +139,7 @@ impl Postgres {
         params: &[Param<'_>],
     ) -> Result<Edited> {
         let mut transaction: Transaction<'_> = self.pg.transaction(operation).await?;
-        let lock = Lock::Names as i64;
+        let lock = Lock::Names.number();
         transaction.query(TAKE_LOCK, &[(&lock as _, Type::INT8)]).await?;
         let rows = transaction.finish(sql, params).await.map_err(refused)?;
         edited(operation, &rows)
@@ -243,9 +243,10 @@ impl Postgres {
         let operation = "remove a writer";
         let rows = self.pg.query(operation, REMOVE_WRITER, &[(&id.0 as _, Type::TEXT)]).await?;
         let Some(row) = rows.first() else { return Ok(Edited::NotFound) };
-        Ok(match get(operation, row, 0)? {
-            true => Edited::InUse("missions are being stored by it".into()),
-            false => Edited::Done,
+        Ok(if get(operation, row, 0)? {
+            Edited::InUse("missions are being stored by it".into())
+        } else {
+            Edited::Done
         })
     }
 

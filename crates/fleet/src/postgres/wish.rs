@@ -143,7 +143,7 @@ impl Postgres {
             }
         }
         let mut transaction = self.patient.transaction(operation).await?;
-        let lock = Lock::Missions as i64;
+        let lock = Lock::Missions.number();
         transaction.query(TAKE_LOCK, &[(&lock as _, Type::INT8)]).await?;
         let params = [(&rows as _, Type::JSONB), (&again as _, Type::BOOL)];
         let added = transaction.finish(ADD, &params).await.map_err(refused)?;

@@ -48,7 +48,7 @@ fn entry(mission_id: Option<&MissionId>, world: &World) -> Entry {
 async fn every_column_comes_back_as_it_was_written(world: World) {
     let (id, token, mission_id) = scraping(&world).await;
     let view = world.view(&(id.clone(), token)).await;
-    let at = world.now();
+    let at = world.later().await;
     let worker = Worker {
         status: WorkerStatus::Error,
         session_count: 3,
