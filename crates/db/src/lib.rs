@@ -19,7 +19,7 @@ pub use error::{Error, Result};
 pub use ground::GROUND;
 pub use lease::{Lease, Leases};
 pub use migrate::{Applied, Migration, migrate, print as print_migrations};
-pub use postgres::{CopyIn, Listener, Param, Pg};
+pub use postgres::{CopyIn, Listener, Param, Pg, Transaction};
 pub use schema::Schema;
 pub use secret::{Keyring, Secrets};
 pub use target::{Environment, Target};

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -37,10 +37,21 @@ impl Keys for NoKeys {
     }
 }
 
+/// Where the key of the seals is found, or made if it may be and there is none.
+pub type KeySource = dyn Fn(MayMake) -> Result<Option<Secrets>> + Send + Sync;
+
+/// Whether a key may be made: only where something is to be sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MayMake {
+    Yes,
+    No,
+}
+
 /// The secrets of a database.
 pub struct Sealed {
     store: Arc<dyn Store>,
-    secrets: Option<Secrets>,
+    secrets: OnceLock<Secrets>,
+    source: Box<KeySource>,
     read: Mutex<HashMap<Thing, (Instant, Option<SecretString>)>>,
 }
 
@@ -51,15 +62,24 @@ impl Debug for Sealed {
 }
 
 impl Sealed {
-    /// Without `secrets` (no key was given) nothing can be sealed or opened.
-    pub fn new(store: Arc<dyn Store>, secrets: Option<Secrets>) -> Self {
-        Self { store, secrets, read: Mutex::default() }
+    /// Where `source` has no key, nothing can be sealed or opened.
+    pub fn new(store: Arc<dyn Store>, source: Box<KeySource>) -> Self {
+        Self { store, secrets: OnceLock::new(), source, read: Mutex::default() }
+    }
+
+    fn secrets(&self, may_make: MayMake) -> Result<Option<&Secrets>> {
+        if self.secrets.get().is_none()
+            && let Some(secrets) = (self.source)(may_make)?
+        {
+            return Ok(Some(self.secrets.get_or_init(|| secrets)));
+        }
+        Ok(self.secrets.get())
     }
 
     /// Seals a secret and returns what goes into the column.
     pub async fn seal(&self, thing: &Thing, secret: &SecretString) -> Result<String> {
         let name = name(thing);
-        let secrets = self.secrets.as_ref().ok_or_else(|| {
+        let secrets = self.secrets(MayMake::Yes)?.ok_or_else(|| {
             Error::Invalid(
                 "there is no key to seal secrets with: set LAVRA_SECRET_KEY to what \
                  `lavra secret generate-key` prints"
@@ -73,7 +93,7 @@ impl Sealed {
 
     /// Removes the secret of something that is removed.
     pub async fn remove(&self, thing: &Thing) -> Result<()> {
-        if let Some(secrets) = &self.secrets {
+        if let Some(secrets) = self.secrets(MayMake::No)? {
             secrets.remove(&name(thing)).await?;
         }
         self.forget(thing);
@@ -82,9 +102,6 @@ impl Sealed {
 
     /// Seals what stands in a column as plain text; says how many there were.
     pub async fn absorb(&self) -> Result<usize> {
-        if self.secrets.is_none() {
-            return Ok(0);
-        }
         let workers = self.store.workers().await?;
         let proxies = self.store.proxies().await?;
         let writers = self.store.writers().await?;
@@ -100,6 +117,10 @@ impl Sealed {
             if plain.is_empty() {
                 continue;
             }
+            if self.secrets(MayMake::Yes)?.is_none() {
+                tracing::warn!("secrets stand in columns as plain text: set LAVRA_SECRET_KEY");
+                return Ok(absorbed);
+            }
             let reference = self.seal(&thing, &plain.into()).await?;
             let edit = Edit { secret: Some(reference), ..Edit::default() };
             self.store.edit(&thing, edit).await?;
@@ -110,7 +131,7 @@ impl Sealed {
 
     async fn open(&self, thing: &Thing) -> Result<Option<SecretString>> {
         let Some(column) = self.store.secret(thing).await? else { return Ok(None) };
-        match (column.strip_prefix(REFERENCE), &self.secrets) {
+        match (column.strip_prefix(REFERENCE), self.secrets(MayMake::No)?) {
             (None, _) if column.is_empty() => Ok(None),
             (None, _) => Ok(Some(column.into())),
             (Some(name), Some(secrets)) => Ok(secrets.get(name).await?),

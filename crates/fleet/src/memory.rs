@@ -195,7 +195,8 @@ impl Tables {
     fn is_ours(&self, step: &Step) -> bool {
         let worker = step.worker.as_ref().is_none_or(|(token, worker)| {
             self.workers.get(&worker.id).is_some_and(|row| {
-                row.token == Some(*token) && Some(row.updated_at) == step.seen.worker
+                let seen = step.seen.worker;
+                row.token == Some(*token) && seen.is_none_or(|seen| seen == row.updated_at)
             })
         });
         let mission = step.mission.as_ref().is_none_or(|(guard, mission)| {
@@ -206,7 +207,7 @@ impl Tables {
                     }
                     Guard::Queued => row.status == MissionStatus::Queued,
                 };
-                is_held && row.logged_at == step.seen.mission
+                is_held && (step.seen.mission.is_none() || row.logged_at == step.seen.mission)
             })
         });
         worker && mission
@@ -556,23 +557,25 @@ impl Store for Memory {
                 .values()
                 .filter_map(|worker| {
                     let mut durations = Vec::new();
-                    let mut failed = 0;
+                    let (mut done, mut failed) = (0, 0);
                     for entry in recent().filter(|e| says(e, "worker_id", &worker.id.0)) {
                         match entry.event {
                             EventKind::ScrapeCompleted => {
-                                durations.push(entry.details["duration_ms"].as_i64().unwrap_or(0));
+                                done += 1;
+                                // What is no number of milliseconds counts for no average.
+                                let duration = entry.details.get("duration_ms");
+                                durations.extend(duration.and_then(Value::as_u64));
                             }
                             EventKind::ScrapeFailed => failed += 1,
                             _ => {}
                         }
                     }
-                    let done = durations.len() as i64;
-                    let average = durations.iter().sum::<i64>() as f64 / durations.len() as f64;
+                    let average = durations.iter().sum::<u64>() as f64 / durations.len() as f64;
                     (done + failed > 0).then(|| {
                         json!({
                             "worker_name": worker.name, "completed_count": done,
                             "failed_count": failed,
-                            "avg_duration_ms": (done > 0).then_some(average),
+                            "avg_duration_ms": (!durations.is_empty()).then_some(average),
                         })
                     })
                 })

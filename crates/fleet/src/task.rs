@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use lavra_tasks::model::{Status, TaskId};
+use lavra_tasks::store::ListFilter;
 use lavra_tasks::{Context, Failure, Handler, Outcome, Tasks};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Result;
 use crate::model::{Mode, WorkerStatus};
 use crate::orchestrator::Orchestrator;
+use crate::service::Fleet;
 use crate::store::Counts;
 
 /// How often a process that has no run looks whether there is one.
@@ -152,5 +154,23 @@ async fn has_ended(tasks: &Tasks, id: TaskId) -> Result<bool> {
         }
         Err(lavra_tasks::Error::NoSuchTask(_)) => Ok(true),
         Err(error) => Err(error.into()),
+    }
+}
+
+impl Fleet {
+    /// The run that waits or is in progress, if there is one.
+    pub async fn running(&self, tasks: &Tasks) -> Result<Option<TaskId>> {
+        for status in [Status::InProgress, Status::Pending] {
+            let filter = ListFilter {
+                kind: Some(FleetRun::KIND.into()),
+                status: Some(status),
+                limit: 1,
+                ..ListFilter::default()
+            };
+            if let Some(task) = tasks.store().list(filter).await?.first() {
+                return Ok(Some(task.id));
+            }
+        }
+        Ok(None)
     }
 }

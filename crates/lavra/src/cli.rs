@@ -70,6 +70,12 @@ pub(crate) enum Command {
     /// Extract paged APIs: plan, discover, fetch, reconcile; resumable at any moment.
     #[command(subcommand)]
     Extract(Extract),
+    /// Missions: make them, queue them, see what became of them.
+    #[command(subcommand)]
+    Mission(Mission),
+    /// The fleet that runs missions: workers, proxies, writers, and the run itself.
+    #[command(subcommand)]
+    Fleet(Fleet),
     /// Create, watch, cancel and retry tasks.
     #[command(subcommand)]
     Task(Task),
@@ -300,6 +306,230 @@ pub(crate) struct ExtractStatus {
     /// Only this endpoint, by its whole name.
     #[arg(long, value_name = "NAME")]
     pub(crate) endpoint: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mission {
+    /// Make the bank: days × media types × languages, without what is there already.
+    Add(MissionAdd),
+    /// Make missions from a CSV file: date_start,date_end,media_type,languages.
+    Import {
+        file: PathBuf,
+        /// Into the queue at once.
+        #[arg(long)]
+        queue: bool,
+    },
+    /// List missions, newest first.
+    List(MissionList),
+    /// Show one mission.
+    Show { id: String },
+    /// The timeline of a mission.
+    Log { id: String },
+    /// Make a new mission like one that there was.
+    Copy {
+        id: String,
+        /// Into the queue at once.
+        #[arg(long)]
+        queue: bool,
+    },
+    /// Put missions of the bank into the queue.
+    Queue(MissionFilter),
+    /// Cancel missions; jobs that run are told to stop.
+    Cancel(MissionFilter),
+    /// Try failed missions again: only the write, where the data is there.
+    Retry {
+        #[command(flatten)]
+        filter: MissionFilter,
+        /// Where to begin: write, or scrape for all of it.
+        #[arg(long = "again-from", value_name = "PHASE")]
+        from: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MissionAdd {
+    /// The first day.
+    #[arg(long, value_name = "DAY")]
+    pub(crate) from: String,
+    /// The last day.
+    #[arg(long, value_name = "DAY")]
+    pub(crate) to: String,
+    /// A mission for each day, week or month, or one for the whole range.
+    #[arg(long, default_value = "day")]
+    pub(crate) every: String,
+    /// all, video or image; may stand several times.
+    #[arg(long = "media-type", default_value = "all")]
+    pub(crate) media_types: Vec<String>,
+    /// A language; may stand several times, for a mission each. `pt,en` is one mission with both.
+    #[arg(long = "language", required = true)]
+    pub(crate) languages: Vec<String>,
+    /// Into the queue at once.
+    #[arg(long)]
+    pub(crate) queue: bool,
+}
+
+/// Which missions; all conditions together.
+#[derive(Debug, Default, Args)]
+pub(crate) struct MissionFilter {
+    pub(crate) ids: Vec<String>,
+    /// queued, running, completed, failed or canceled.
+    #[arg(long)]
+    pub(crate) status: Option<String>,
+    /// Only those of the bank: never queued.
+    #[arg(long)]
+    pub(crate) bank: bool,
+    /// atribuido, extracao, armazenamento or finalizado.
+    #[arg(long)]
+    pub(crate) checkpoint: Option<String>,
+    /// As ERROR203.
+    #[arg(long)]
+    pub(crate) error_code: Option<String>,
+    #[arg(long)]
+    pub(crate) media_type: Option<String>,
+    #[arg(long)]
+    pub(crate) language: Option<String>,
+    /// The id of a worker.
+    #[arg(long)]
+    pub(crate) worker: Option<String>,
+    /// Days at or after this one.
+    #[arg(long)]
+    pub(crate) from: Option<String>,
+    /// Days up to this one.
+    #[arg(long)]
+    pub(crate) to: Option<String>,
+    /// All missions, where nothing else is said.
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MissionList {
+    #[command(flatten)]
+    pub(crate) filter: MissionFilter,
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
+    pub(crate) limit: u16,
+    /// Where the last page ended.
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Fleet {
+    /// Start a run: it ends when nothing is queued or running.
+    Start {
+        /// Wait until it has ended.
+        #[arg(long)]
+        wait: bool,
+    },
+    /// Finish what runs, take nothing new, then end the run.
+    Drain,
+    /// Cancel jobs, put their missions back, close sessions, then end the run.
+    Stop,
+    /// The fleet at a glance.
+    Status {
+        /// Again and again, until Ctrl-C.
+        #[arg(long)]
+        watch: bool,
+    },
+    /// Workers, which scrape.
+    #[command(subcommand)]
+    Worker(Things),
+    /// Proxies, behind which workers have their sessions.
+    #[command(subcommand)]
+    Proxy(Things),
+    /// Writers, which store what was scraped.
+    #[command(subcommand)]
+    Writer(Things),
+    /// Show the settings that can be changed while it runs, or change them.
+    Settings {
+        /// Missions per session, after which the proxy is changed.
+        #[arg(long)]
+        session_limit: Option<i32>,
+        /// Retries of a phase before a mission fails for good.
+        #[arg(long)]
+        max_retries: Option<i32>,
+        /// Which failures deactivate a proxy: total or consecutive.
+        #[arg(long)]
+        proxy_failures: Option<String>,
+    },
+    /// What happened, newest first.
+    Log(FleetLog),
+    /// A report: failures, workers or proxies.
+    Report {
+        name: String,
+        /// How far back [default: 24 for failures, 168 otherwise].
+        #[arg(long)]
+        hours: Option<i64>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetLog {
+    #[arg(long)]
+    pub(crate) mission: Option<String>,
+    /// Only entries that belong to no mission.
+    #[arg(long)]
+    pub(crate) without_mission: bool,
+    /// As scrape_failed.
+    #[arg(long)]
+    pub(crate) event: Option<String>,
+    #[arg(long)]
+    pub(crate) error_code: Option<String>,
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
+    /// Where the last page ended.
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// The same for workers, proxies and writers, which go by id or name.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Things {
+    List,
+    /// Add one; the API key or password is read from stdin.
+    Add {
+        #[command(flatten)]
+        service: ServiceAdd,
+        #[command(flatten)]
+        proxy: ProxyAdd,
+    },
+    /// Make it active; a proxy starts with no failure.
+    Activate {
+        name: String,
+    },
+    /// Use it no more; a worker finishes what it has.
+    Deactivate {
+        name: String,
+    },
+    Remove {
+        name: String,
+    },
+    /// Ask it whether it is there.
+    Test {
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServiceAdd {
+    pub(crate) name: String,
+    /// Where a worker or a writer is.
+    #[arg(long)]
+    pub(crate) url: Option<String>,
+    /// Where the results of a worker are.
+    #[arg(long)]
+    pub(crate) storage_domain: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProxyAdd {
+    /// Of a proxy.
+    #[arg(long)]
+    pub(crate) host: Option<String>,
+    #[arg(long)]
+    pub(crate) port: Option<i32>,
+    #[arg(long)]
+    pub(crate) username: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

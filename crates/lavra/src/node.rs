@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use axum::Router;
-use lavra_db::{Database, DuckOptions, migrate};
+use lavra_db::{Database, DuckOptions, Keyring, Secrets, migrate};
 use lavra_extract::task::{Exports, Extract, ExtractAudit, ExtractExport};
+use lavra_fleet::keys::{MayMake, Sealed};
+use lavra_fleet::{Bell, Fleet, FleetRun, Orchestrator};
 use lavra_tasks::builtin::{Cleanup, Http};
+use lavra_tasks::model::ProcessId;
 use lavra_tasks::{
     Artefacts, Broker, BrokerConfig, Handler, MIGRATIONS, Policy, Registry, Runner, Tasks, keeper,
 };
@@ -19,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::demo::Count;
 use crate::exit::BadUsage;
 use crate::settings::Settings;
+use crate::variables::Variable;
 
 /// How long a PostgreSQL server that does not answer at start is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -61,6 +66,8 @@ pub(crate) struct Node {
     pub(crate) tasks: Tasks,
     pub(crate) extract: Extract,
     pub(crate) audit: ExtractAudit,
+    fleet: Fleet,
+    orchestrator: Orchestrator,
     registry: Registry,
     parts: Parts,
     runner: lavra_tasks::RunnerConfig,
@@ -71,8 +78,10 @@ impl Node {
     pub(crate) async fn open(settings: &Settings, parts: Parts) -> anyhow::Result<Self> {
         let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
         let database = open(settings, patience, parts.options()).await?;
-        for id in migrate(&database, MIGRATIONS).await? {
-            tracing::info!(id, database = %settings.target, "migrated");
+        for migrations in [MIGRATIONS, lavra_fleet::MIGRATIONS] {
+            for id in migrate(&database, migrations).await? {
+                tracing::info!(id, database = %settings.target, "migrated");
+            }
         }
         // Only those who run or serve talk to the broker; others leave rows for them.
         let broker = settings.broker.as_ref().map(|url| {
@@ -105,7 +114,18 @@ impl Node {
         } else {
             registry
         };
+        let (fleet, orchestrator) = fleet(&database, settings)?;
+        let registry = if parts.run && !parts.only_extract {
+            let policy = policies.get(FleetRun::KIND).copied().unwrap_or_default();
+            registry.with(FleetRun::new(orchestrator.clone()), policy)
+        } else {
+            registry
+        };
         if parts.run && !parts.only_extract {
+            let absorbed = fleet.keys.absorb().await?;
+            if absorbed > 0 {
+                tracing::info!(absorbed, "secrets that stood in columns are sealed now");
+            }
             tasks.schedule_once("cleanup", "cleanup", &settings.cleanup_cron).await?;
         }
         Ok(Self {
@@ -113,6 +133,8 @@ impl Node {
             tasks,
             extract,
             audit,
+            fleet,
+            orchestrator,
             registry,
             parts,
             runner: settings.runner.clone(),
@@ -121,7 +143,8 @@ impl Node {
     }
 
     pub(crate) fn router(&self) -> Router {
-        lavra_web::router(lavra_web::App::new(self.tasks.clone(), self.database.clone()))
+        let (tasks, database) = (self.tasks.clone(), self.database.clone());
+        lavra_web::router(lavra_web::App::new(tasks, database, self.fleet.clone()))
     }
 
     /// Runs the parts until `stop` (or until one of them ends), then all of them end in order.
@@ -162,7 +185,15 @@ impl Node {
         let runner = self.parts.run.then(|| {
             let runner = Runner::new(self.tasks.clone(), self.registry, self.runner);
             let help = self.extract.help(self.tasks.clone(), runner.process(), stop.clone());
-            helping = Some(tokio::spawn(help));
+            let attend = (!self.parts.only_extract)
+                .then(|| self.orchestrator.attend(self.tasks.clone(), stop.clone()));
+            helping = Some(tokio::spawn(async {
+                tokio::join!(help, async {
+                    if let Some(attend) = attend {
+                        attend.await;
+                    }
+                });
+            }));
             tokio::spawn(runner.run(stop.clone()))
         });
         let failed = tokio::select! {
@@ -183,6 +214,73 @@ impl Node {
         }
         failed.map_or(Ok(()), |ended| ended?)
     }
+}
+
+/// What people do with the fleet, and the orchestrator of this process.
+fn fleet(database: &Database, settings: &Settings) -> anyhow::Result<(Fleet, Orchestrator)> {
+    let (store, bell): (Arc<dyn lavra_fleet::store::Store>, Bell) = match database {
+        Database::Duck(duck) => (Arc::new(lavra_fleet::DuckDb::new(duck.clone())), Bell::default()),
+        Database::Postgres(pg) => {
+            (Arc::new(lavra_fleet::Postgres::new(pg.clone())), Bell::across(pg))
+        }
+    };
+    let of = database.clone();
+    let source = move |may_make| {
+        let keyring = keyring(&of, may_make)?;
+        Ok(keyring.map(|keyring| Secrets::new(of.clone(), keyring)))
+    };
+    let keys = Arc::new(Sealed::new(Arc::clone(&store), Box::new(source)));
+    let transport = Arc::new(lavra_fleet::api::Http::new()?);
+    let timing = settings.fleet;
+    let process = ProcessId(store.clock().new_id());
+    let orchestrator = Orchestrator::new(
+        Arc::clone(&store),
+        Arc::clone(&transport) as _,
+        Arc::clone(&keys) as _,
+        bell.clone(),
+        timing,
+        process,
+        process.0.as_u64_pair().1,
+    );
+    Ok((Fleet { store, keys, bell, transport, timing }, orchestrator))
+}
+
+/// The keys of the environment. A file that has none gets one of its own beside it, so that a laptop
+/// needs no setting up; a server's database is too far from here for that.
+fn keyring(database: &Database, may_make: MayMake) -> lavra_fleet::Result<Option<Keyring>> {
+    if let Some(keys) = Variable::SecretKey.read() {
+        return Ok(Some(Keyring::parse(&keys.into())?));
+    }
+    let Database::Duck(duck) = database else { return Ok(None) };
+    let mut path = duck.path().as_os_str().to_owned();
+    path.push(".key");
+    let path = std::path::PathBuf::from(path);
+    let wrong = |error: std::io::Error| {
+        lavra_fleet::Error::Invalid(format!("the key {}: {error}", path.display()))
+    };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            if may_make == MayMake::No {
+                return Ok(None);
+            }
+            let key = Keyring::generate();
+            write_private(&path, &key).map_err(wrong)?;
+            key
+        }
+        Err(error) => return Err(wrong(error)),
+    };
+    Ok(Some(Keyring::parse(&text.trim().to_owned().into())?))
+}
+
+/// A file that only its owner may read.
+fn write_private(path: &std::path::Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 async fn open(
@@ -215,6 +313,7 @@ fn policies(settings: &Settings, parts: Parts) -> BTreeMap<String, Policy> {
         ("cleanup".to_owned(), cleanup),
         ("http".to_owned(), hour),
         (Extract::KIND.to_owned(), extract),
+        (FleetRun::KIND.to_owned(), extract),
     ]);
     policies.extend(after);
     if parts.demo_types {

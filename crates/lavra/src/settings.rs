@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lavra_db::{Environment, Schema, Target};
+use lavra_fleet::settings::Timing;
 use lavra_tasks::builtin::Retention;
 use lavra_tasks::{Backoff, Policy, check_kind};
 use serde::Deserialize;
@@ -33,6 +34,31 @@ struct File {
     runner: RunnerFile,
     tasks: TasksFile,
     retention: Retention,
+    fleet: FleetFile,
+}
+
+/// The times of the fleet; people change `session_limit` and `max_retries` while it runs.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(default, deny_unknown_fields)]
+struct FleetFile {
+    timeout_session_ms: Option<u64>,
+    timeout_job_ms: Option<u64>,
+    polling_session_ms: Option<u64>,
+    polling_job_ms: Option<u64>,
+    polling_queue_ms: Option<u64>,
+    max_proxy_failures: Option<i32>,
+    close_patience_ms: Option<u64>,
+    stop_patience_ms: Option<u64>,
+    worker_patience_ms: Option<u64>,
+    writer_silence_ms: Option<u64>,
+    backoff_first_ms: Option<u64>,
+    backoff_longest_ms: Option<u64>,
+    progress_every_ms: Option<u64>,
+    heartbeat_ms: Option<u64>,
+    stale_ms: Option<u64>,
+    call_ms: Option<u64>,
+    test_every_ms: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -93,6 +119,7 @@ pub(crate) struct Settings {
     /// How task types are treated, where the file says so.
     pub(crate) types: BTreeMap<String, TypeFile>,
     pub(crate) retention: Retention,
+    pub(crate) fleet: Timing,
 }
 
 impl Settings {
@@ -136,6 +163,7 @@ impl Settings {
             cleanup_cron: file.tasks.cleanup_cron.unwrap_or_else(|| "17 3 * * *".into()),
             types: file.tasks.types,
             retention: file.retention,
+            fleet: timing(&file.fleet),
         })
     }
 }
@@ -166,6 +194,31 @@ fn runner(options: &Options, file: &RunnerFile) -> lavra_tasks::RunnerConfig {
         poll: millis(file.poll_ms, default.poll),
         grace: file.grace_seconds.map_or(default.grace, Duration::from_secs),
         ..default
+    }
+}
+
+fn timing(file: &FleetFile) -> Timing {
+    let usual = Timing::default();
+    Timing {
+        timeout_session: millis(file.timeout_session_ms, usual.timeout_session),
+        timeout_job: millis(file.timeout_job_ms, usual.timeout_job),
+        polling_session: millis(file.polling_session_ms, usual.polling_session),
+        polling_job: millis(file.polling_job_ms, usual.polling_job),
+        polling_queue: millis(file.polling_queue_ms, usual.polling_queue),
+        max_proxy_failures: file.max_proxy_failures.unwrap_or(usual.max_proxy_failures).max(1),
+        close_patience: millis(file.close_patience_ms, usual.close_patience),
+        stop_patience: millis(file.stop_patience_ms, usual.stop_patience),
+        worker_patience: millis(file.worker_patience_ms, usual.worker_patience),
+        writer_silence: millis(file.writer_silence_ms, usual.writer_silence),
+        backoff: (
+            millis(file.backoff_first_ms, usual.backoff.0),
+            millis(file.backoff_longest_ms, usual.backoff.1),
+        ),
+        progress_every: millis(file.progress_every_ms, usual.progress_every),
+        heartbeat: millis(file.heartbeat_ms, usual.heartbeat),
+        stale: millis(file.stale_ms, usual.stale),
+        call: millis(file.call_ms, usual.call),
+        test_every: millis(file.test_every_ms, usual.test_every),
     }
 }
 

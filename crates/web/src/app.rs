@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRef;
 use lavra_db::Database;
+use lavra_fleet::Fleet;
 use lavra_tasks::Tasks;
 
 use crate::feed::Feed;
@@ -15,6 +16,7 @@ use crate::workers::Roster;
 pub struct App {
     pub tasks: Tasks,
     pub database: Database,
+    pub fleet: Fleet,
     /// Names under which this server may be addressed, beside those of the loopback.
     pub hosts: Vec<String>,
     /// What the types that come with the program do, in a sentence each.
@@ -22,8 +24,8 @@ pub struct App {
 }
 
 impl App {
-    pub fn new(tasks: Tasks, database: Database) -> Self {
-        Self { tasks, database, hosts: Vec::new(), types: BTreeMap::new() }
+    pub fn new(tasks: Tasks, database: Database, fleet: Fleet) -> Self {
+        Self { tasks, database, fleet, hosts: Vec::new(), types: BTreeMap::new() }
     }
 }
 
@@ -48,6 +50,12 @@ impl Site {
 impl FromRef<Site> for Tasks {
     fn from_ref(site: &Site) -> Self {
         site.app.tasks.clone()
+    }
+}
+
+impl FromRef<Site> for Fleet {
+    fn from_ref(site: &Site) -> Self {
+        site.app.fleet.clone()
     }
 }
 

@@ -8,6 +8,7 @@ mod docs;
 mod events;
 mod extractions;
 mod feed;
+mod fleet;
 mod guard;
 mod headers;
 mod health;

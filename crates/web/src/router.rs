@@ -11,8 +11,8 @@ use crate::app::{App, Site};
 use crate::problem::{Code, Problem};
 use crate::verbs::Split;
 use crate::{
-    dead_letters, deadline, docs, events, extractions, guard, health, metrics, openapi, schedules,
-    secure, sql, tasks, types, workers,
+    dead_letters, deadline, docs, events, extractions, fleet, guard, health, metrics, openapi,
+    schedules, secure, sql, tasks, types, workers,
 };
 
 /// The interface as a service: behind a socket by [`serve`](crate::serve()), or called in process.
@@ -41,6 +41,7 @@ fn routes() -> OpenApiRouter<Site> {
         .merge(dead_letters::routes())
         .merge(schedules::routes())
         .merge(extractions::routes())
+        .merge(fleet::routes())
         .merge(types::routes())
         .merge(sql::routes())
         .merge(health::routes())

@@ -10,6 +10,7 @@
 mod connect;
 mod copy;
 mod listen;
+mod transaction;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +27,7 @@ use crate::{Clock, Error, Result, Schema};
 
 pub use copy::CopyIn;
 pub use listen::Listener;
+pub use transaction::Transaction;
 
 /// A parameter with its type, as `query_typed` wants them.
 pub type Param<'a> = (&'a (dyn ToSql + Sync), Type);

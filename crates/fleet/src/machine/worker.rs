@@ -431,11 +431,14 @@ struct Draft {
     proxy: Option<Proxy>,
     step: Step,
     now: Timestamp,
+    /// No entry of this worker's is later: those of a session become a mission's, in their order.
+    last: Timestamp,
 }
 
 impl Draft {
     fn new(view: &View, now: Timestamp) -> Self {
         Self {
+            last: view.worker.updated_at,
             worker: view.worker.clone(),
             worker_token: view.worker.token,
             mission: ours(view).map(|(mission, token)| (Guard::Held(token), mission.clone())),
@@ -452,7 +455,7 @@ impl Draft {
     }
 
     fn done(mut self) -> Step {
-        self.worker.updated_at = next_entry(self.step.seen.worker, self.now);
+        self.worker.updated_at = next_entry(self.step.seen.worker, self.now.max(self.last));
         self.step.worker = self.worker_token.map(|token| (token, self.worker));
         self.step.mission = self.mission;
         self.step
@@ -460,10 +463,11 @@ impl Draft {
 
     fn log(&mut self, event: EventKind, details: Value) {
         let Value::Object(details) = details else { return };
-        let mut at = self.now;
+        let last = self.mission.as_ref().and_then(|(_, mission)| mission.logged_at);
+        let at = next_entry(last.max(Some(self.last)), self.now);
+        self.last = at;
         let mut mission_id = None;
         if let Some((_, mission)) = &mut self.mission {
-            at = next_entry(mission.logged_at, self.now);
             mission.logged_at = Some(at);
             mission_id = Some(mission.id.clone());
         }

@@ -77,8 +77,10 @@ impl Orchestrator {
         *self.settings.borrow()
     }
 
+    /// As the tables keep it: whole microseconds.
     fn now(&self) -> Timestamp {
-        self.store.clock().now()
+        let now = self.store.clock().now();
+        Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
     }
 
     fn luck(&self) -> u64 {

@@ -1,1 +1,11 @@
-//! The fleet against its stores.
+//! The fleet's store on real servers, behind a pooler, on a file and in memory. Run it by `cargo xtask
+//! test`.
+
+#![allow(clippy::unwrap_used, reason = "what is absent here fails the test, as it should")]
+
+mod contract;
+mod duckdb_speed;
+mod flat;
+mod same_as_memory;
+mod schema;
+mod support;

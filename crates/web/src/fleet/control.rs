@@ -57,8 +57,11 @@ pub(crate) async fn start(
     if let Some(id) = fleet.running(&tasks).await? {
         return Ok((StatusCode::OK, Json(json!({ "task_id": id, "new": false }))));
     }
-    let created = tasks.create(NewTask::new(FleetRun::KIND, json!({}))).await?;
-    Ok((StatusCode::CREATED, Json(json!({ "task_id": created.task().id, "new": true }))))
+    let order = json!({ "type": FleetRun::KIND, "payload": {} });
+    let order: NewTask =
+        serde_json::from_value(order).map_err(|error| Problem::invalid(error.to_string()))?;
+    let created = tasks.create(order).await?;
+    Ok((StatusCode::CREATED, Json(json!({ "task_id": created.id, "new": true }))))
 }
 
 async fn set(fleet: &Fleet, mode: Mode) -> Result<Json<Value>, Problem> {

@@ -36,36 +36,29 @@ pub(crate) fn routes() -> OpenApiRouter<Site> {
 }
 
 /// Which missions; all conditions together.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, IntoParams, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct Conditions {
     /// queued, running, completed, failed or canceled.
-    #[param(value_type = Option<String>)]
     #[schema(value_type = Option<String>)]
     status: Option<MissionStatus>,
     /// Whether it is in the bank: never put into the queue.
     in_bank: Option<bool>,
     /// atribuido, extracao, armazenamento or finalizado.
-    #[param(value_type = Option<String>)]
     #[schema(value_type = Option<String>)]
     checkpoint: Option<Checkpoint>,
     /// As ERROR203.
-    #[param(value_type = Option<String>)]
     #[schema(value_type = Option<String>)]
     error_code: Option<ErrorCode>,
     /// all, video or image.
-    #[param(value_type = Option<String>)]
     #[schema(value_type = Option<String>)]
     media_type: Option<MediaType>,
     language: Option<String>,
     /// The id of a worker.
     worker: Option<String>,
     /// Its days are within these.
-    #[param(value_type = Option<String>)]
     #[schema(value_type = Option<String>)]
     from: Option<Date>,
-    #[param(value_type = Option<String>)]
     #[schema(value_type = Option<String>)]
     to: Option<Date>,
 }
@@ -99,9 +92,25 @@ pub(crate) struct Page {
     limit: Option<usize>,
     /// Where the last page ended.
     cursor: Option<String>,
-    #[serde(flatten)]
-    #[param(inline)]
-    conditions: Conditions,
+    /// queued, running, completed, failed or canceled.
+    #[param(value_type = Option<String>)]
+    status: Option<MissionStatus>,
+    /// Whether it is in the bank: never put into the queue.
+    in_bank: Option<bool>,
+    #[param(value_type = Option<String>)]
+    checkpoint: Option<Checkpoint>,
+    #[param(value_type = Option<String>)]
+    error_code: Option<ErrorCode>,
+    #[param(value_type = Option<String>)]
+    media_type: Option<MediaType>,
+    language: Option<String>,
+    /// The id of a worker.
+    worker: Option<String>,
+    /// Its days are within these.
+    #[param(value_type = Option<String>)]
+    from: Option<Date>,
+    #[param(value_type = Option<String>)]
+    to: Option<Date>,
 }
 
 /// Missions, and where the next page begins.
@@ -126,7 +135,18 @@ pub(crate) async fn list(
     Params(page): Params<Page>,
 ) -> Result<Json<Missions>, Problem> {
     let limit = page.limit.unwrap_or(50).clamp(1, 500);
-    let filter = page.conditions.filter(Vec::new());
+    let conditions = Conditions {
+        status: page.status,
+        in_bank: page.in_bank,
+        checkpoint: page.checkpoint,
+        error_code: page.error_code,
+        media_type: page.media_type,
+        language: page.language,
+        worker: page.worker,
+        from: page.from,
+        to: page.to,
+    };
+    let filter = conditions.filter(Vec::new());
     let before = page.cursor.map(MissionId);
     let mut items = fleet.missions(&filter, before, limit + 1).await?;
     let more = items.len() > limit;

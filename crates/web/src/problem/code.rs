@@ -69,6 +69,12 @@ codes! {
     SourceNotFound "source_not_found" NOT_FOUND
         "Nothing of this source was extracted here"
         "Extract it first: lavra extract run SOURCE --from MONTH --to MONTH."
+    FleetNotFound "fleet_not_found" NOT_FOUND
+        "There is no such mission, worker, proxy or writer"
+        "GET /missions and GET /fleet/workers, /fleet/proxies and /fleet/writers list them."
+    FleetConflict "fleet_conflict" CONFLICT
+        "As things stand, that cannot be done"
+        "The detail says what stands in the way."
     MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED
         "This path has no such method"
         "The header Allow names those it has."

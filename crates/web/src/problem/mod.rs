@@ -2,6 +2,7 @@
 
 mod code;
 mod extract;
+mod fleet;
 mod tasks;
 
 use std::fmt::Display;

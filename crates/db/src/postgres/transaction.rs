@@ -1,0 +1,94 @@
+//! Several statements in one transaction, for the verbs that must look before they write.
+//!
+//! `BEGIN` travels with the first statement and `COMMIT` with the last one, so each costs no round
+//! trip of its own. A transaction that is dropped before its end takes its connection with it: the
+//! server rolls back, and nobody inherits a statement that is still under way.
+
+use deadpool_postgres::Object;
+use tokio_postgres::Row;
+
+use super::{Param, Pg};
+use crate::{Error, Result};
+
+/// A transaction under way. Nothing is sent before the first statement.
+pub struct Transaction<'a> {
+    pg: &'a Pg,
+    operation: &'static str,
+    client: Option<Object>,
+    has_begun: bool,
+}
+
+impl std::fmt::Debug for Transaction<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction").field("operation", &self.operation).finish_non_exhaustive()
+    }
+}
+
+impl Pg {
+    pub async fn transaction(&self, operation: &'static str) -> Result<Transaction<'_>> {
+        let client = Some(self.client().await?);
+        Ok(Transaction { pg: self, operation, client, has_begun: false })
+    }
+}
+
+impl Transaction<'_> {
+    pub async fn query(&mut self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        self.send(sql, params, false).await
+    }
+
+    /// The last statement, and what it leaves is committed; nothing is if it fails.
+    pub async fn finish(mut self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        let rows = self.send(sql, params, true).await?;
+        self.client = None;
+        Ok(rows)
+    }
+
+    /// Ends it with nothing written.
+    pub async fn rollback(mut self) -> Result<()> {
+        if self.has_begun {
+            let Some(client) = &self.client else { return Ok(()) };
+            self.within(client.batch_execute("ROLLBACK")).await?;
+        }
+        self.client = None;
+        Ok(())
+    }
+
+    async fn send(&mut self, sql: &str, params: &[Param<'_>], is_last: bool) -> Result<Vec<Row>> {
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        let Some(client) = &self.client else { return Ok(Vec::new()) };
+        let sql = self.pg.schema.apply(sql);
+        // Requests of one connection are answered in the order in which they are first polled.
+        let begin = async { if is_first { client.batch_execute("BEGIN").await } else { Ok(()) } };
+        let commit = async { if is_last { client.batch_execute("COMMIT").await } else { Ok(()) } };
+        let all = async {
+            let (has_begun, rows, has_committed) =
+                tokio::join!(biased; begin, client.query_typed(&sql, params), commit);
+            has_begun?;
+            let rows = rows?;
+            has_committed?;
+            Ok(rows)
+        };
+        self.within(all).await
+    }
+
+    async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T> {
+        let (operation, limit) = (self.operation, self.pg.limit);
+        match tokio::time::timeout(limit, work).await {
+            Ok(answer) => answer.map_err(|source| Error::Postgres { operation, source }),
+            Err(_) => Err(Error::Timeout { operation, host: self.pg.host().to_owned(), limit }),
+        }
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take()
+            && self.has_begun
+        {
+            drop(Object::take(client));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The log: only ever appended to, and linked to a mission once a session has one.
+
+use lavra_db::duckdb::types::{TimeUnit, Value};
+use lavra_db::duckdb::{self, Connection, params_from_iter};
+use lavra_db::{Clock, micros};
+
+use super::condition::Conditions;
+use super::{DuckDb, at_most, rows, run, wrong};
+use crate::error::Result;
+use crate::machine::Entry;
+use crate::model::{LogEntry, LogId, MissionId, SessionId, Worker};
+use crate::store::LogFilter;
+
+impl DuckDb {
+    pub(super) async fn entries(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {
+        let conditions = Conditions::of_log(filter)?;
+        let way = if filter.oldest_first { "ASC" } else { "DESC" };
+        let sql = format!(
+            "SELECT to_json(r)::VARCHAR
+             FROM (SELECT * REPLACE (coalesce(details, '{{}}') AS details) FROM public.mission_logs
+                   WHERE {} ORDER BY timestamp {way}, id {way} LIMIT {}) r
+             ORDER BY r.timestamp {way}, r.id {way}",
+            conditions.sql(),
+            at_most(filter.limit),
+        );
+        self.select("read the log", &sql, params_from_iter(conditions.params), rows::read).await
+    }
+}
+
+pub(super) fn append<'a>(
+    tx: &Connection,
+    clock: &Clock,
+    entries: impl Iterator<Item = &'a Entry>,
+) -> duckdb::Result<()> {
+    let mut entries = entries.peekable();
+    if entries.peek().is_none() {
+        return Ok(());
+    }
+    let mut appender = tx.appender_to_db("mission_logs", "public")?;
+    for entry in entries {
+        let details = serde_json::to_string(&entry.details).map_err(wrong)?;
+        appender.append_row(duckdb::params![
+            LogId::new(clock).0,
+            entry.mission_id.as_ref().map(|id| &id.0),
+            entry.event.as_str(),
+            details,
+            Value::Timestamp(TimeUnit::Microsecond, micros(entry.at)),
+            entry.session_id.as_ref().map(|id| &id.0),
+        ])?;
+    }
+    appender.flush()
+}
+
+/// The entries of a session that belong to no mission become this one's. None is older than the
+/// session, so that only the end of the log is looked at.
+pub(super) fn link(
+    tx: &Connection,
+    session: &SessionId,
+    worker: Option<&Worker>,
+    mission: &MissionId,
+) -> duckdb::Result<()> {
+    let since = worker.and_then(|worker| worker.session_started_at).map_or(0, micros);
+    let sql = "UPDATE public.mission_logs SET mission_id = $3
+               WHERE timestamp >= make_timestamp($1) AND session_id = $2 AND mission_id IS NULL";
+    run(tx, sql, (since, &session.0, &mission.0)).map(|_| ())
+}

@@ -1,0 +1,51 @@
+//! The one row of settings and orders.
+
+use lavra_db::duckdb::{self, Connection};
+use lavra_tasks::model::TaskId;
+use uuid::Uuid;
+
+use super::{DuckDb, first, rows, run, wrong};
+use crate::error::Result;
+use crate::model::Mode;
+use crate::settings::Adjustable;
+use crate::store::Control;
+
+pub(super) fn control(connection: &Connection) -> duckdb::Result<Control> {
+    let sql = "SELECT mode, task_id FROM public.fleet_settings";
+    let found: Option<(String, Option<Uuid>)> =
+        first(connection, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(match found {
+        Some((mode, task)) => {
+            Control { mode: mode.parse().map_err(wrong)?, task_id: task.map(TaskId) }
+        }
+        None => Control { mode: Mode::Off, task_id: None },
+    })
+}
+
+impl DuckDb {
+    pub(super) async fn adjustable(&self) -> Result<Adjustable> {
+        let sql = "SELECT adjustable::VARCHAR FROM public.fleet_settings";
+        let found = self.select("read the settings", sql, (), rows::read).await?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
+    pub(super) async fn adjust(&self, settings: Adjustable) -> Result<()> {
+        let job = move |tx: &Connection| {
+            let text = serde_json::to_string(&settings).map_err(wrong)?;
+            run(tx, "UPDATE public.fleet_settings SET adjustable = $1", (text,)).map(|_| ())
+        };
+        Ok(self.duck.write("change the settings", job).await?)
+    }
+
+    pub(super) async fn orders(&self) -> Result<Control> {
+        Ok(self.duck.read("read the orders", control).await?)
+    }
+
+    pub(super) async fn order(&self, control: Control) -> Result<()> {
+        let sql = "UPDATE public.fleet_settings SET mode = $1, task_id = $2::UUID";
+        let job = move |tx: &Connection| {
+            run(tx, sql, (control.mode.as_str(), control.task_id.map(|id| id.0))).map(|_| ())
+        };
+        Ok(self.duck.write("give orders", job).await?)
+    }
+}

@@ -1,0 +1,11 @@
+//! The fleet's tables, as a series of migrations of their own.
+
+use lavra_db::Migration;
+
+/// All that the fleet adds to a database that has the tasks' migrations.
+pub const MIGRATIONS: &[Migration] = &[Migration::fixed(
+    "fleet:001",
+    "missions, workers, proxies, writers and their log",
+    include_str!("../migrations/001_fleet.postgres.sql"),
+    include_str!("../migrations/001_fleet.duckdb.sql"),
+)];

@@ -1,0 +1,54 @@
+//! The one row of settings.
+
+use lavra_db::tokio_postgres::types::Type;
+use lavra_tasks::model::TaskId;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Postgres, get};
+use crate::error::{Error, Result};
+use crate::model::Mode;
+use crate::settings::Adjustable;
+use crate::store::Control;
+
+fn unreadable(error: impl std::fmt::Display) -> Error {
+    Error::Unreadable(format!("the fleet's settings: {error}"))
+}
+
+impl Postgres {
+    pub(super) async fn adjustable(&self) -> Result<Adjustable> {
+        let operation = "read the fleet's settings";
+        let sql = "SELECT adjustable FROM public.fleet_settings";
+        let rows = self.pg.query(operation, sql, &[]).await?;
+        let Some(row) = rows.first() else { return Ok(Adjustable::default()) };
+        serde_json::from_value(get::<Value>(operation, row, 0)?).map_err(unreadable)
+    }
+
+    pub(super) async fn adjust(&self, settings: Adjustable) -> Result<()> {
+        let value = serde_json::to_value(settings).map_err(unreadable)?;
+        let sql = "INSERT INTO public.fleet_settings (adjustable) VALUES ($1)
+                   ON CONFLICT (id) DO UPDATE SET adjustable = excluded.adjustable";
+        let params = [(&value as _, Type::JSONB)];
+        self.pg.query("change the fleet's settings", sql, &params).await?;
+        Ok(())
+    }
+
+    pub(super) async fn mode(&self) -> Result<Control> {
+        let operation = "read what the fleet is to do";
+        let sql = "SELECT mode, task_id FROM public.fleet_settings";
+        let rows = self.pg.query(operation, sql, &[]).await?;
+        let Some(row) = rows.first() else { return Ok(Control { mode: Mode::Off, task_id: None }) };
+        let mode = get::<String>(operation, row, 0)?.parse().map_err(unreadable)?;
+        let task_id = get::<Option<Uuid>>(operation, row, 1)?.map(TaskId);
+        Ok(Control { mode, task_id })
+    }
+
+    pub(super) async fn set_mode(&self, control: Control) -> Result<()> {
+        let sql = "INSERT INTO public.fleet_settings (mode, task_id) VALUES ($1, $2)
+                   ON CONFLICT (id) DO UPDATE SET mode = excluded.mode, task_id = excluded.task_id";
+        let (mode, task) = (control.mode.as_str(), control.task_id.map(|id| id.0));
+        let params = [(&mode as _, Type::TEXT), (&task as _, Type::UUID)];
+        self.pg.query("say what the fleet is to do", sql, &params).await?;
+        Ok(())
+    }
+}

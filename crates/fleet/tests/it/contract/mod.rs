@@ -1,0 +1,11 @@
+//! The contract of the store: each behaviour once, run on every engine.
+
+mod leases;
+mod log;
+mod missions;
+mod reports;
+mod sessions;
+mod settings;
+mod steps;
+mod things;
+mod wishes;
