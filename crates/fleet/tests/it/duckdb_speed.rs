@@ -34,7 +34,7 @@ impl Watch {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "for who runs it by hand")]
+#[expect(clippy::print_stdout, clippy::too_many_lines, reason = "for who runs it by hand")]
 async fn measure(missions: usize) {
     let directory = tempfile::tempdir().unwrap();
     let target = Target::File(directory.path().join("lavra.duckdb"));

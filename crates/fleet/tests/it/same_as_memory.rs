@@ -51,7 +51,7 @@ struct Both {
     missions: Vec<(MissionId, Token, Token)>,
     settings: Settings,
     number: u64,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 /// One number after another out of one.
@@ -93,7 +93,7 @@ impl Both {
             missions: Vec::new(),
             settings: Settings::default(),
             number: 0,
-            _directory: directory,
+            directory,
         };
         both.duck.clock().set(now);
         both
@@ -101,11 +101,11 @@ impl Both {
 
     /// The file is closed and opened again.
     async fn reopened(self) -> Self {
-        let Self { duck, _directory, .. } = self;
+        let Self { duck, directory, .. } = self;
         drop(duck);
-        let duck = file_in(&_directory).await;
+        let duck = file_in(&directory).await;
         duck.clock().set(self.now);
-        Self { duck, _directory, ..self }
+        Self { duck, directory, ..self }
     }
 
     fn advance(&mut self, by: SignedDuration) {
@@ -207,7 +207,7 @@ impl Both {
             },
             LogFilter { worker: Some(worker_id(0)), since: at, ..every.clone() },
             LogFilter { error_code: Some(ErrorCode::Error100), until: at, ..every.clone() },
-            LogFilter { before: at.map(|at| (at, LogId("".into()))), ..every.clone() },
+            LogFilter { before: at.map(|at| (at, LogId(String::new()))), ..every.clone() },
         ] {
             self.compare_log(&filter).await;
         }
@@ -218,8 +218,8 @@ impl Both {
         for thing in [Thing::Worker(worker_id(0)), Thing::Proxy(proxy_id(0)), writer(0)] {
             self.same(|store| store.secret(&thing)).await;
         }
-        self.same(|store| store.settings()).await;
-        self.same(|store| store.control()).await;
+        self.same(<dyn Store>::settings).await;
+        self.same(<dyn Store>::control).await;
     }
 
     async fn lease(&mut self, process: ProcessId) {
@@ -484,7 +484,7 @@ impl Both {
 
     async fn add_missions(&mut self, dice: &mut Dice) {
         let mut missions = Vec::new();
-        for _ in 0..1 + dice.roll(4) {
+        for _ in 0..=dice.roll(4) {
             let day = 1 + dice.roll(5) as i8;
             missions.push(NewMission {
                 id: MissionId(format!("mis_{:05}", self.next())),
@@ -500,13 +500,14 @@ impl Both {
 
     async fn add_thing(&mut self, dice: &mut Dice) {
         let number = dice.roll(WORKERS);
-        let known = self.memory.tables();
-        let is_known = [
-            known.workers.contains_key(&worker_id(number)),
-            known.proxies.contains_key(&proxy_id(number)),
-            known.writers.contains_key(&writer_id(number)),
-        ];
-        drop(known);
+        let is_known = {
+            let known = self.memory.tables();
+            [
+                known.workers.contains_key(&worker_id(number)),
+                known.proxies.contains_key(&proxy_id(number)),
+                known.writers.contains_key(&writer_id(number)),
+            ]
+        };
         let name = format!("n{}", if dice.roll(5) == 0 { dice.roll(WORKERS) } else { number });
         match dice.roll(3) {
             0 if !is_known[0] => {
