@@ -289,6 +289,15 @@ pub(crate) struct World {
     /// Where to listen.
     #[arg(long, default_value = "127.0.0.1:8090")]
     pub(crate) listen: String,
+    /// Where doubles of workers and a writer listen as well; their API keys are worker-key and
+    /// writer-key.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) fleet: Option<String>,
+    #[arg(long, default_value_t = 3)]
+    pub(crate) fleet_workers: usize,
+    /// What goes wrong there: all, or JSON.
+    #[arg(long)]
+    pub(crate) fleet_faults: Option<String>,
     #[command(flatten)]
     pub(crate) world: lavra_world::WorldArgs,
 }

@@ -78,10 +78,8 @@ impl Node {
     pub(crate) async fn open(settings: &Settings, parts: Parts) -> anyhow::Result<Self> {
         let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
         let database = open(settings, patience, parts.options()).await?;
-        for migrations in [MIGRATIONS, lavra_fleet::MIGRATIONS] {
-            for id in migrate(&database, migrations).await? {
-                tracing::info!(id, database = %settings.target, "migrated");
-            }
+        for id in migrate(&database, &[MIGRATIONS, lavra_fleet::MIGRATIONS].concat()).await? {
+            tracing::info!(id, database = %settings.target, "migrated");
         }
         // Only those who run or serve talk to the broker; others leave rows for them.
         let broker = settings.broker.as_ref().map(|url| {

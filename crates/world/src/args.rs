@@ -11,7 +11,7 @@ use crate::world::World;
 pub struct WorldArgs {
     /// What everything is drawn from: the same seed gives the same world
     #[arg(long, default_value_t = 1)]
-    seed: u64,
+    pub seed: u64,
     /// The share of the real volumes
     #[arg(long, default_value_t = 0.01)]
     scale: f64,

@@ -16,13 +16,14 @@ pub(crate) async fn run(
     args: &Migrate,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
+    let all = [MIGRATIONS, lavra_fleet::MIGRATIONS].concat();
     if args.print {
-        printer.data(print_migrations(MIGRATIONS, &settings.schema).trim_end());
+        printer.data(print_migrations(&all, &settings.schema).trim_end());
         return Ok(Exit::Done);
     }
     let database =
         Database::open(&settings.target, settings.schema.clone(), Duration::from_secs(30)).await?;
-    let applied = migrate(&database, MIGRATIONS).await?;
+    let applied = migrate(&database, &all).await?;
     if printer.is_json() {
         printer.json(&json!({ "applied": applied }));
     } else if applied.is_empty() {
