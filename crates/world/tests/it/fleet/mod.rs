@@ -42,10 +42,8 @@ impl Caller {
 
     fn ask(&self, method: &str, url: &str, key: Option<&str>, body: Option<&Value>) -> FleetAnswer {
         let number = url.split('/').nth(2).unwrap();
-        let api_key = match url.starts_with("/worker") {
-            true => format!("worker-{number}-key"),
-            false => format!("writer-{number}-key"),
-        };
+        let kind = if url.starts_with("/worker") { "worker" } else { "writer" };
+        let api_key = format!("{kind}-{number}-key");
         let request = FleetRequest {
             method,
             url,
