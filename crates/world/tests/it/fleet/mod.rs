@@ -1,6 +1,7 @@
 //! The doubles of workers and writers, as an orchestrator meets them.
 
 mod anything;
+mod careful;
 mod faults;
 mod served;
 mod violations;
