@@ -159,7 +159,7 @@ fn requests_fail_in_their_ways() {
 #[test]
 fn an_answer_that_is_lost_was_to_a_request_that_took_effect() {
     let (caller, answer) = faulty(|faults| faults.lost = 1.0);
-    assert_eq!(answer.fate, Fate::Timeout);
+    assert_eq!((answer.fate, answer.status, answer.body.len()), (Fate::Timeout, 0, 0));
     assert_eq!(caller.fleet.stats(caller.now).sessions_opened, 1);
     let (caller, answer) = faulty(|faults| (faults.slow, faults.slow_most_ms) = (1.0, 60_000));
     assert_eq!((answer.status, answer.fate), (200, Fate::Delivered));
