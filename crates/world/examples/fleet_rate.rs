@@ -21,7 +21,7 @@ fn main() {
     }});
     let mut jobs = vec![String::new(); WORKERS];
     let (start, mut asked) = (Instant::now(), 0_u64);
-    let mut ask = |now, method, url: &str, key: Option<&str>, body| {
+    let mut ask = |now, method: &str, url: &str, key: Option<&str>, body: FleetBody<'_>| {
         asked += 1;
         let request = FleetRequest { idempotency_key: key, body, ..FleetRequest::new(method, url) };
         fleet.answer(now, &request)

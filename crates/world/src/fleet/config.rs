@@ -114,8 +114,8 @@ pub(super) fn part(whole: Duration, share: f64) -> Duration {
 
 /// How far a time is on its way, from 0 to 1.
 pub(super) fn fraction(passed: Duration, whole: Duration) -> f64 {
-    match whole.is_zero() {
-        true => 1.0,
-        false => (passed.as_secs_f64() / whole.as_secs_f64()).clamp(0.0, 1.0),
+    if whole.is_zero() {
+        return 1.0;
     }
+    (passed.as_secs_f64() / whole.as_secs_f64()).clamp(0.0, 1.0)
 }

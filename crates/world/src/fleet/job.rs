@@ -167,10 +167,7 @@ impl Job {
 
     pub(super) fn phase(&self, now: Duration) -> Phase {
         match self.ended {
-            Some((at, phase)) if now >= at => {
-                let before = self.untouched(at);
-                if before.is_over() { before } else { phase }
-            }
+            Some((at, phase)) if now >= at => phase,
             _ => self.untouched(now),
         }
     }
@@ -355,6 +352,13 @@ mod tests {
         let mut done = job(500, JobFaults::default());
         done.end(done.at(2.0), Phase::Cancelled);
         assert_eq!(done.phase(done.at(3.0)), Phase::Completed);
+        let mut done = job(500, JobFaults::default());
+        done.breaks(done.at(2.0), Break::Terminated, &mut Dice::of(&[1]));
+        assert_eq!(done.phase(done.at(3.0)), Phase::Completed);
+        let mut broken = job(500, JobFaults::default());
+        broken.breaks(broken.at(0.5), Break::Terminated, &mut Dice::of(&[1]));
+        assert_eq!(broken.phase(broken.at(0.4)), Phase::Running);
+        assert_eq!(broken.phase(broken.at(3.0)).word(), "failed");
         let mut frozen = job(500, JobFaults::default());
         frozen.breaks(frozen.at(0.5), Break::Stuck, &mut Dice::of(&[1]));
         assert_eq!(frozen.phase(frozen.at(9.0)), Phase::Running);

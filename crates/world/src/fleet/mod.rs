@@ -93,6 +93,11 @@ impl FleetWorld {
         format!("{}/worker/{number}", self.state.lock().config.base_url)
     }
 
+    /// Where the fleet is served, for the URLs of its servers.
+    pub fn set_base_url(&self, url: &str) {
+        url.trim_end_matches('/').clone_into(&mut self.state.lock().config.base_url);
+    }
+
     pub fn writer_url(&self, number: usize) -> String {
         format!("{}/writer/{number}", self.state.lock().config.base_url)
     }

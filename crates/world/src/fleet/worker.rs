@@ -180,10 +180,10 @@ impl State {
             self.close_failed(server);
             return FleetAnswer::error(500, "the browser does not close");
         }
-        match self.end_session(server, now) {
-            true => FleetAnswer::done(),
-            false => FleetAnswer::error(404, "there is no session"),
+        if self.end_session(server, now) {
+            return FleetAnswer::done();
         }
+        FleetAnswer::error(404, "there is no session")
     }
 
     fn start_scrape(&mut self, arrival: Arrival<'_>) -> Answered {
@@ -308,12 +308,12 @@ impl State {
     fn job(&self, arrival: Arrival<'_>, id: &str) -> FleetAnswer {
         let Some((_, job)) = self.known(arrival, id) else { return no_job() };
         let mut text = job.report(id, arrival.now);
-        let is_inline = self.config.inline_data && job.phase(arrival.now) == Phase::Completed;
-        let data = match is_inline {
-            true => serde_json::to_string(&self.library.truth(&job.filters)).unwrap_or_default(),
-            false => "[]".to_owned(),
-        };
-        let _never_fails = write!(text, r#","data":{data}}}"#);
+        if self.config.inline_data && job.phase(arrival.now) == Phase::Completed {
+            let data = serde_json::to_string(&self.library.truth(&job.filters)).unwrap_or_default();
+            let _never_fails = write!(text, r#","data":{data}}}"#);
+        } else {
+            text.push_str(r#","data":[]}"#);
+        }
         FleetAnswer::json(200, text)
     }
 

@@ -1,6 +1,7 @@
 //! The doubles of workers and writers, as an orchestrator meets them.
 
 mod anything;
+mod careful;
 mod faults;
 mod served;
 mod violations;
@@ -42,10 +43,8 @@ impl Caller {
 
     fn ask(&self, method: &str, url: &str, key: Option<&str>, body: Option<&Value>) -> FleetAnswer {
         let number = url.split('/').nth(2).unwrap();
-        let api_key = match url.starts_with("/worker") {
-            true => format!("worker-{number}-key"),
-            false => format!("writer-{number}-key"),
-        };
+        let kind = if url.starts_with("/worker") { "worker" } else { "writer" };
+        let api_key = format!("{kind}-{number}-key");
         let request = FleetRequest {
             method,
             url,

@@ -1,3 +1,6 @@
+use lavra_world::FleetFaults;
+use lavra_world::fleet::{Outages, Window};
+
 use super::Caller;
 
 #[track_caller]
@@ -79,4 +82,23 @@ fn who_tried_to_close_what_was_before_is_excused() {
     caller.started(1, "mis_1:2");
     assert_eq!(caller.fleet.violations(), Vec::<String>::new());
     assert_eq!(caller.fleet.excused().len(), 2, "{:?}", caller.fleet.excused());
+}
+
+#[test]
+fn who_could_not_reach_what_was_before_is_excused_only_if_it_tried() {
+    for has_tried in [true, false] {
+        let mut caller = Caller::new();
+        caller.scraping(0, "mis_1:1");
+        let window = Window { from_ms: 0, until_ms: u64::MAX, server: Some(0) };
+        let worker_outages = Outages { windows: vec![window], ..Outages::default() };
+        caller.fleet.set_faults(FleetFaults { worker_outages, ..FleetFaults::default() }).unwrap();
+        if has_tried {
+            caller.close(0);
+        }
+        caller.open(1, "proxy0:8080", None);
+        caller.wait(90);
+        caller.started(1, "mis_1:2");
+        let found = (caller.fleet.violations().len(), caller.fleet.excused().len());
+        assert_eq!(found, if has_tried { (0, 2) } else { (2, 0) });
+    }
 }

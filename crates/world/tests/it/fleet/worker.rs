@@ -54,6 +54,18 @@ fn the_results_are_the_truth_and_there_only_when_completed() {
 }
 
 #[test]
+fn a_completed_job_brings_its_ads_along_if_wished() {
+    let mut caller = Caller::new();
+    let config = lavra_world::FleetConfig { empty: 0.0, inline_data: true, ..Default::default() };
+    caller.fleet = lavra_world::FleetWorld::new(config, 7);
+    let id = caller.scraping(0, "mis_1:1");
+    assert_eq!(caller.job(0, &id)["data"], json!([]));
+    caller.wait(3600);
+    let truth = caller.fleet.truth(&Filters::day(DAY, Format::All, "pt"));
+    assert_eq!(caller.job(0, &id)["data"], json!(truth));
+}
+
+#[test]
 fn a_mission_without_ads_comes_back_empty() {
     let mut caller = Caller::new();
     caller.fleet = lavra_world::FleetWorld::new(lavra_world::FleetConfig::default(), 7);

@@ -3,11 +3,13 @@
 //! What befalls a session, a job, a write or a request is drawn when it begins, from the seed, the server
 //! and its number there. At most one share of each group falls on one of them.
 
-use std::time::Duration;
+mod kinds;
+mod outage;
 
 use serde::{Deserialize, Serialize};
 
-use crate::dice::Dice;
+pub(super) use kinds::{JobFault, RequestFault, SessionFault, WriteFault, draw};
+pub use outage::{Outages, Window};
 
 /// The switches. Shares are from 0 to 1, and those of one group together no more than 1.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -116,31 +118,6 @@ pub struct WriteFaults {
     pub unknown: f64,
 }
 
-/// Times in which a server refuses connections. What runs there goes on.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Outages {
-    /// In every period of this length, for each server by itself, if above 0,
-    pub every_ms: u64,
-    /// with this chance,
-    pub share: f64,
-    /// one outage of this length.
-    pub lasts_ms: u64,
-    /// And these.
-    pub windows: Vec<Window>,
-}
-
-/// An outage at a known time, since the world began.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Window {
-    pub from_ms: u64,
-    pub until_ms: u64,
-    /// Of this server, or of all.
-    #[serde(default)]
-    pub server: Option<usize>,
-}
-
 /// Why switches cannot be set so.
 #[derive(Debug, thiserror::Error)]
 pub enum BadFleetFaults {
@@ -242,152 +219,6 @@ fn shares<T>(kinds: &[(f64, T)]) -> Vec<f64> {
     kinds.iter().map(|(share, _)| *share).collect()
 }
 
-/// One draw against all shares in a row.
-pub(super) fn draw<T: Copy>(kinds: &[(f64, T)], dice: &mut Dice) -> Option<T> {
-    let mut drawn = dice.share();
-    for (share, kind) in kinds {
-        if drawn < *share {
-            return Some(*kind);
-        }
-        drawn -= share;
-    }
-    None
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum SessionFault {
-    Stuck,
-    DisconnectedEarly,
-    DisconnectedReady,
-    DisconnectedScraping,
-    Terminated,
-    NeverReady,
-    Unknown,
-}
-
-impl SessionFaults {
-    pub(super) const fn kinds(&self) -> [(f64, SessionFault); 7] {
-        [
-            (self.stuck, SessionFault::Stuck),
-            (self.disconnected_early, SessionFault::DisconnectedEarly),
-            (self.disconnected_ready, SessionFault::DisconnectedReady),
-            (self.disconnected_scraping, SessionFault::DisconnectedScraping),
-            (self.terminated, SessionFault::Terminated),
-            (self.never_ready, SessionFault::NeverReady),
-            (self.unknown, SessionFault::Unknown),
-        ]
-    }
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum JobFault {
-    Fails,
-    Cancelled,
-    Pauses,
-    Hangs,
-    Vanishes,
-    Empty,
-    Unknown,
-}
-
-impl JobFaults {
-    pub(super) const fn kinds(&self) -> [(f64, JobFault); 7] {
-        [
-            (self.fails, JobFault::Fails),
-            (self.cancelled, JobFault::Cancelled),
-            (self.pauses, JobFault::Pauses),
-            (self.hangs, JobFault::Hangs),
-            (self.vanishes, JobFault::Vanishes),
-            (self.empty, JobFault::Empty),
-            (self.unknown, JobFault::Unknown),
-        ]
-    }
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum RequestFault {
-    Html,
-    Unauthorized,
-    TooLarge,
-    Unprocessable,
-    TooMany,
-    RetryAfter,
-    ServerError,
-    Refused,
-    Timeout,
-    Reset,
-    Lost,
-    Slow,
-}
-
-impl RequestFaults {
-    pub(super) const fn kinds(&self) -> [(f64, RequestFault); 12] {
-        [
-            (self.html, RequestFault::Html),
-            (self.unauthorized, RequestFault::Unauthorized),
-            (self.too_large, RequestFault::TooLarge),
-            (self.unprocessable, RequestFault::Unprocessable),
-            (self.too_many, RequestFault::TooMany),
-            (self.retry_after, RequestFault::RetryAfter),
-            (self.server_error, RequestFault::ServerError),
-            (self.refused, RequestFault::Refused),
-            (self.timeout, RequestFault::Timeout),
-            (self.reset, RequestFault::Reset),
-            (self.lost, RequestFault::Lost),
-            (self.slow, RequestFault::Slow),
-        ]
-    }
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum WriteFault {
-    Fails,
-    Schema,
-    Silent,
-    Forgotten,
-    Partial,
-    Unknown,
-}
-
-impl WriteFaults {
-    pub(super) const fn kinds(&self) -> [(f64, WriteFault); 6] {
-        [
-            (self.fails, WriteFault::Fails),
-            (self.schema, WriteFault::Schema),
-            (self.silent, WriteFault::Silent),
-            (self.forgotten, WriteFault::Forgotten),
-            (self.partial, WriteFault::Partial),
-            (self.unknown, WriteFault::Unknown),
-        ]
-    }
-}
-
-impl Outages {
-    /// Whether the server is away at that time; `parts` name it.
-    pub(super) fn is_away(&self, now: Duration, server: usize, parts: [u64; 2]) -> bool {
-        let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let concerns = |window: &Window| {
-            window.server.is_none_or(|only| only == server)
-                && (window.from_ms..window.until_ms).contains(&now)
-        };
-        if self.windows.iter().any(concerns) {
-            return true;
-        }
-        if self.every_ms == 0 || self.share <= 0.0 {
-            return false;
-        }
-        let [seed, kind] = parts;
-        let mut dice = Dice::of(&[seed, kind, server as u64, now / self.every_ms, 0x0A7A]);
-        if !dice.chance(self.share) {
-            return false;
-        }
-        // One that is longer than its period fills it.
-        let start = dice.below(self.every_ms.saturating_sub(self.lasts_ms).max(1));
-        let end = start.saturating_add(self.lasts_ms);
-        (start..end).contains(&(now % self.every_ms))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -426,16 +257,5 @@ mod tests {
         let mut found = Vec::new();
         numbers(&serde_json::to_value(FleetFaults::all()).unwrap(), &mut found);
         assert!(found.len() > 40 && found.iter().all(|number| *number > 0.0), "{found:?}");
-    }
-
-    #[test]
-    fn a_server_is_away_for_one_stretch_of_a_period() {
-        let outages = Outages { every_ms: 1000, share: 1.0, lasts_ms: 200, windows: Vec::new() };
-        let away = |at: u64| outages.is_away(Duration::from_millis(at), 1, [7, 1]);
-        for period in 0..20 {
-            let times: Vec<u64> = (0..1000).filter(|at| away(period * 1000 + at)).collect();
-            assert_eq!(times.len(), 200);
-            assert_eq!(times.last().unwrap() - times.first().unwrap(), 199);
-        }
     }
 }
