@@ -225,3 +225,37 @@ async fn an_error_of_ours_is_not_worth_trying_again() {
     let error = Error::Postgres { operation: "read", source };
     assert!(!error.is_transient(), "a value of another type will stay one");
 }
+
+#[tokio::test]
+async fn a_transaction_is_written_at_its_end_and_otherwise_not_at_all() {
+    for server in [Server::direct().await, Server::pooled().await] {
+        let pg = server.connect().await;
+        pg.query("make a table", "CREATE TABLE public.t (n INT4 PRIMARY KEY)", &[]).await.unwrap();
+        let add = "INSERT INTO public.t VALUES ($1) RETURNING n";
+        let (one, two) = ([(&1_i32 as _, Type::INT4)], [(&2_i32 as _, Type::INT4)]);
+        let count = async || -> i64 {
+            let sql = "SELECT count(*) FROM public.t";
+            pg.query("count", sql, &[]).await.unwrap()[0].get(0)
+        };
+        drop(pg.transaction("nothing").await.unwrap());
+        let mut left = pg.transaction("leave in the middle").await.unwrap();
+        left.query(add, &one).await.unwrap();
+        drop(left);
+        let mut back = pg.transaction("roll back").await.unwrap();
+        back.query(add, &one).await.unwrap();
+        back.rollback().await.unwrap();
+        let mut failed = pg.transaction("fail at the end").await.unwrap();
+        failed.query(add, &one).await.unwrap();
+        failed.finish(add, &one).await.unwrap_err();
+        assert_eq!(count().await, 0);
+
+        let mut whole = pg.transaction("write both").await.unwrap();
+        whole.query(add, &one).await.unwrap();
+        let rows = whole.finish(add, &two).await.unwrap();
+        assert_eq!(rows[0].get::<_, i32>(0), 2);
+        assert_eq!(count().await, 2);
+        let at_once = pg.transaction("write alone").await.unwrap();
+        at_once.finish("DELETE FROM public.t", &[]).await.unwrap();
+        assert_eq!(count().await, 0);
+    }
+}
