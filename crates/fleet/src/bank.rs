@@ -113,7 +113,7 @@ fn checked(languages: &[String]) -> Result<Vec<String>> {
         let begins = parts.first().is_some_and(|part| {
             (2..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphabetic())
         });
-        if !begins || !parts.iter().all(|part| is_word(&part)) {
+        if !begins || !parts.iter().all(is_word) {
             return Err(invalid(&format!("{text:?} is no language: as in pt, en or pt-BR")));
         }
         checked.push(text.to_owned());

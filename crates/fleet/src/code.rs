@@ -134,6 +134,7 @@ impl ErrorCode {
     }
 
     /// The code of a mission whose retries are used up.
+    #[must_use]
     pub fn when_exhausted(self) -> Self {
         match self.phase() {
             Phase::Session => Self::Error104,

@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 
+use lavra_db::Database;
+use lavra_tasks::model::ProcessId;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use crate::api::{Reply, Transport, Trouble, WorkerApi, WriterApi};
+use crate::api::{Http, Reply, Transport, Trouble, WorkerApi, WriterApi};
 use crate::bank::{self, Wanted};
 use crate::bell::Bell;
+use crate::duckdb::DuckDb;
 use crate::error::{Error, Result};
-use crate::keys::{Keys, Sealed};
+use crate::keys::{KeySource, Keys, Sealed};
 use crate::machine::mission::{Wish, refusal};
 use crate::model::{
     LogEntry, Mission, MissionId, Proxy, ProxyId, Worker, WorkerId, Writer, WriterId,
 };
+use crate::orchestrator::Orchestrator;
+use crate::postgres::Postgres;
 use crate::settings::{Adjustable, Timing};
 use crate::store::{
     Control, Counts, Edit, Edited, Filter, LogFilter, NewMission, NewProxy, NewWorker, NewWriter,
@@ -107,6 +112,31 @@ pub struct Status {
 }
 
 impl Fleet {
+    /// The fleet of a database that has been migrated; `source` has the key of its secrets. Must be
+    /// called in a runtime.
+    pub fn open(database: &Database, source: Box<KeySource>, timing: Timing) -> Result<Self> {
+        let (store, bell): (Arc<dyn Store>, Bell) = match database {
+            Database::Duck(duck) => (Arc::new(DuckDb::new(duck.clone())), Bell::default()),
+            Database::Postgres(pg) => (Arc::new(Postgres::new(pg.clone())), Bell::across(pg)),
+        };
+        let keys = Arc::new(Sealed::new(Arc::clone(&store), source));
+        Ok(Self { store, keys, bell, transport: Arc::new(Http::new()?), timing })
+    }
+
+    /// The orchestrator of this process.
+    pub fn orchestrator(&self) -> Orchestrator {
+        let process = ProcessId(self.store.clock().new_id());
+        Orchestrator::new(
+            Arc::clone(&self.store),
+            Arc::clone(&self.transport),
+            Arc::clone(&self.keys) as _,
+            self.bell.clone(),
+            self.timing,
+            process,
+            process.0.as_u64_pair().1,
+        )
+    }
+
     // --- missions -----------------------------------------------------------------------------
 
     /// Makes the missions that are not there yet; into the queue, if `queue`.
@@ -291,13 +321,13 @@ impl Fleet {
         let (name, url) = (edit.name.clone(), edit.url.clone());
         let edited = self.store.edit(thing, edit).await?;
         self.bell.work();
-        self.told(thing, edited, &name.unwrap_or_default(), &url.unwrap_or_default())
+        Self::told(thing, edited, &name.unwrap_or_default(), &url.unwrap_or_default())
     }
 
     pub async fn remove(&self, thing: &Thing) -> Result<()> {
         let removed = self.store.remove(thing).await?;
         let is_removed = removed == Edited::Done;
-        self.told(thing, removed, "", "")?;
+        Self::told(thing, removed, "", "")?;
         if is_removed {
             self.keys.remove(thing).await?;
         }
@@ -309,10 +339,10 @@ impl Fleet {
             self.keys.remove(thing).await?;
         }
         self.bell.work();
-        self.told(thing, added, name, url)
+        Self::told(thing, added, name, url)
     }
 
-    fn told(&self, thing: &Thing, edited: Edited, name: &str, url: &str) -> Result<()> {
+    fn told(thing: &Thing, edited: Edited, name: &str, url: &str) -> Result<()> {
         let what = thing.kind();
         match edited {
             Edited::Done => Ok(()),

@@ -299,7 +299,7 @@ pub(crate) struct World {
     #[arg(long)]
     pub(crate) fleet_faults: Option<String>,
     #[command(flatten)]
-    pub(crate) world: lavra_world::WorldArgs,
+    pub(crate) options: lavra_world::WorldArgs,
 }
 
 #[derive(Debug, Args)]

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use axum::Router;
 use lavra_db::{Database, DuckOptions, Keyring, Secrets, migrate};
 use lavra_extract::task::{Exports, Extract, ExtractAudit, ExtractExport};
-use lavra_fleet::keys::{MayMake, Sealed};
-use lavra_fleet::{Bell, Fleet, FleetRun, Orchestrator};
+use lavra_fleet::keys::MayMake;
+use lavra_fleet::{Fleet, FleetRun, Orchestrator};
 use lavra_tasks::builtin::{Cleanup, Http};
-use lavra_tasks::model::ProcessId;
 use lavra_tasks::{
     Artefacts, Broker, BrokerConfig, Handler, MIGRATIONS, Policy, Registry, Runner, Tasks, keeper,
 };
@@ -112,7 +110,8 @@ impl Node {
         } else {
             registry
         };
-        let (fleet, orchestrator) = fleet(&database, settings)?;
+        let fleet = fleet(&database, settings)?;
+        let orchestrator = fleet.orchestrator();
         let registry = if parts.run && !parts.only_extract {
             let policy = policies.get(FleetRun::KIND).copied().unwrap_or_default();
             registry.with(FleetRun::new(orchestrator.clone()), policy)
@@ -214,33 +213,14 @@ impl Node {
     }
 }
 
-/// What people do with the fleet, and the orchestrator of this process.
-fn fleet(database: &Database, settings: &Settings) -> anyhow::Result<(Fleet, Orchestrator)> {
-    let (store, bell): (Arc<dyn lavra_fleet::store::Store>, Bell) = match database {
-        Database::Duck(duck) => (Arc::new(lavra_fleet::DuckDb::new(duck.clone())), Bell::default()),
-        Database::Postgres(pg) => {
-            (Arc::new(lavra_fleet::Postgres::new(pg.clone())), Bell::across(pg))
-        }
-    };
+/// What people do with the fleet.
+fn fleet(database: &Database, settings: &Settings) -> lavra_fleet::Result<Fleet> {
     let of = database.clone();
     let source = move |may_make| {
         let keyring = keyring(&of, may_make)?;
         Ok(keyring.map(|keyring| Secrets::new(of.clone(), keyring)))
     };
-    let keys = Arc::new(Sealed::new(Arc::clone(&store), Box::new(source)));
-    let transport = Arc::new(lavra_fleet::api::Http::new()?);
-    let timing = settings.fleet;
-    let process = ProcessId(store.clock().new_id());
-    let orchestrator = Orchestrator::new(
-        Arc::clone(&store),
-        Arc::clone(&transport) as _,
-        Arc::clone(&keys) as _,
-        bell.clone(),
-        timing,
-        process,
-        process.0.as_u64_pair().1,
-    );
-    Ok((Fleet { store, keys, bell, transport, timing }, orchestrator))
+    Fleet::open(database, Box::new(source), settings.fleet)
 }
 
 /// The keys of the environment. A file that has none gets one of its own beside it, so that a laptop

@@ -26,7 +26,9 @@ async fn main() -> Result<(), Failed> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/tasks", listener.local_addr()?);
     let stop = CancellationToken::new();
-    let router = lavra_web::router(App::new(tasks, database));
+    let timing = lavra_fleet::settings::Timing::default();
+    let fleet = lavra_fleet::Fleet::open(&database, Box::new(|_| Ok(None)), timing)?;
+    let router = lavra_web::router(App::new(tasks, database, fleet));
     let serving = tokio::spawn(lavra_web::serve(listener, router, stop.clone()));
     for clients in [1, 4, 16, 64] {
         let start = Instant::now();

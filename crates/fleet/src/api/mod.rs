@@ -6,7 +6,7 @@
 mod http;
 mod meaning;
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Write};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -312,7 +312,9 @@ fn segment(text: &str) -> String {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
                 segment.push(char::from(byte));
             }
-            _ => segment.push_str(&format!("%{byte:02X}")),
+            _ => {
+                let _infallible = write!(segment, "%{byte:02X}");
+            }
         }
     }
     segment

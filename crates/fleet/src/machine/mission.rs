@@ -104,9 +104,9 @@ pub fn granted(mission: &Mission, wish: Wish, by: &str, now: Timestamp) -> (Miss
                 next.ads_count = None;
             } else if next.worker_data_url.is_some() {
                 // Who scraped it stays known: only the write is done again.
-                next.worker_id = mission.worker_id.clone();
-                next.worker_job_id = mission.worker_job_id.clone();
-                next.proxy_used = mission.proxy_used.clone();
+                next.worker_id.clone_from(&mission.worker_id);
+                next.worker_job_id.clone_from(&mission.worker_job_id);
+                next.proxy_used.clone_from(&mission.proxy_used);
             }
             (EventKind::MissionQueued, json!({ "queued_by": by, "retry": true }))
         }

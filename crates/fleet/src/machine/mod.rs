@@ -88,9 +88,8 @@ pub fn worker_may(from: WorkerStatus, to: WorkerStatus) -> bool {
     matches!(
         (from, to),
         (Idle, Initializing)
-            | (Initializing, Ready | Error)
-            | (Ready, Scraping | Idle | Error)
-            | (Scraping, Ready | Error)
+            | (Initializing | Scraping, Ready | Error)
+            | (Ready, Scraping | Error)
             | (_, Idle)
     )
 }

@@ -1,6 +1,8 @@
 //! Every row of the seed's tables, every code, and every decision, by its name. The rows go through
 //! a store in memory, so that what is asserted is what would be stored.
 
+#![expect(clippy::needless_pass_by_value, reason = "answers read better as they are written")]
+
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -210,11 +212,11 @@ impl Scene {
     /// A session that stands, with the mission assigned and its job under way.
     fn scraping() -> Self {
         let mut scene = Self::new();
-        scene.to_scraping();
+        scene.goes_scraping();
         scene
     }
 
-    fn to_scraping(&mut self) {
+    fn goes_scraping(&mut self) {
         self.pass(4);
         self.answer(Reply::Done);
         self.pass(40);
@@ -483,7 +485,7 @@ fn worker_initializing_to_error() {
 }
 
 #[test]
-fn worker_ready_to_scraping() {
+fn worker_ready_goes_scraping() {
     let scene = Scene::scraping();
     assert_eq!(scene.worker().status, WorkerStatus::Scraping);
     assert_eq!(scene.last(EventKind::MissionAssigned).details["worker_name"], "worker-1");
@@ -1040,7 +1042,7 @@ fn event_fields_are_the_union_of_the_table_and_the_flows() {
 #[test]
 fn the_example_of_10_2_comes_out_event_for_event() {
     let mut scene = Scene::new();
-    scene.to_scraping();
+    scene.goes_scraping();
     scene.pass(883);
     scene.job(JobStatus::Completed, SessionStatus::Ready);
     scene.pass(1);

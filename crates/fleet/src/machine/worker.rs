@@ -80,12 +80,14 @@ pub fn todo(view: &View, settings: &Settings, now: Timestamp) -> Todo {
                     None if !worker.session_accepted => (ErrorCode::Error101, Some(Blame::Worker)),
                     None => (ErrorCode::Error101, None),
                 };
-                return write(Draft::new(view, now).session_failed(code, blame, message, settings));
+                return write(
+                    Draft::new(view, now).session_failed(code, blame, &message, settings),
+                );
             }
-            match worker.session_accepted {
-                false => Todo::Ask(Ask::OpenSession, AT_ONCE),
-                true => Todo::Ask(Ask::SessionStatus, timing.polling_session),
+            if !worker.session_accepted {
+                return Todo::Ask(Ask::OpenSession, AT_ONCE);
             }
+            Todo::Ask(Ask::SessionStatus, timing.polling_session)
         }
         WorkerStatus::Ready => ready(view, settings, now),
         WorkerStatus::Scraping => scraping(view, settings, now),
@@ -159,7 +161,7 @@ fn scraping(view: &View, settings: &Settings, now: Timestamp) -> Todo {
     }
     if unreachable_for_too_long(worker, settings, now) {
         let message = format!("did not answer for {:?}", timing.worker_patience);
-        return write(Draft::new(view, now).worker_gone(message, settings));
+        return write(Draft::new(view, now).worker_gone(&message, settings));
     }
     if mission.worker_job_id.is_none() {
         return Todo::Ask(Ask::StartScrape, timing.polling_session);
@@ -297,7 +299,7 @@ pub fn assigned(view: &View, mission: &Mission, now: Timestamp) -> Step {
     draft.worker.status = WorkerStatus::Scraping;
     draft.worker.current_mission_id = Some(mission.id.clone());
     draft.worker.waiting = Some(Waiting::Job);
-    draft.step.links = view.worker.session_id.clone();
+    draft.step.links.clone_from(&view.worker.session_id);
     let details = json!({
         "worker_id": view.worker.id, "worker_name": view.worker.name,
         "proxy_name": mission.proxy_used, "mission_id": mission.id,
@@ -381,7 +383,7 @@ fn after_trouble(
             Ask::OpenSession => {
                 let blame = Some(Blame::Nobody);
                 let code = ErrorCode::Error500;
-                Some(draft.session_failed(code, blame, message.clone(), settings))
+                Some(draft.session_failed(code, blame, message, settings))
             }
             Ask::SessionStatus | Ask::CloseSession | Ask::Job | Ask::CancelJob => None,
         },
@@ -389,12 +391,12 @@ fn after_trouble(
             // A session that cannot even be asked for: the worker is in error, and tried later.
             Ask::OpenSession => {
                 let (code, blame) = (ErrorCode::Error502, Some(Blame::Worker));
-                Some(draft.session_failed(code, blame, message.clone(), settings))
+                Some(draft.session_failed(code, blame, message, settings))
             }
             Ask::SessionStatus if view.worker.status == WorkerStatus::Ready => {
                 let is_new = draft.is_away(now, message);
                 if unreachable_for_too_long(&draft.worker, settings, now) {
-                    return Some(draft.worker_gone(message.clone(), settings));
+                    return Some(draft.worker_gone(message, settings));
                 }
                 is_new.then(|| draft.done())
             }
@@ -512,16 +514,16 @@ impl Draft {
             SessionStatus::Ready if is_initializing => Some(self.session_ready()),
             SessionStatus::Ready => was_away.then(|| self.done()),
             SessionStatus::Stuck => {
-                let message = "the worker says stuck".into();
+                let message = "the worker says stuck";
                 Some(self.session_failed(ErrorCode::Error102, None, message, settings))
             }
             SessionStatus::Disconnected => {
-                let message = "the worker says disconnected".into();
+                let message = "the worker says disconnected";
                 Some(self.session_failed(ErrorCode::Error103, None, message, settings))
             }
             SessionStatus::Terminated => {
                 let (code, blame) = (ErrorCode::Error100, Some(Blame::Nobody));
-                let message = "the worker says terminated".into();
+                let message = "the worker says terminated";
                 Some(self.session_failed(code, blame, message, settings))
             }
             // A job of someone else's, or of an earlier life: not ours to follow.
@@ -530,14 +532,11 @@ impl Draft {
             | SessionStatus::Connecting
             | SessionStatus::Authenticating
             | SessionStatus::WarmingUp
-            | SessionStatus::Other(_) => match is_initializing {
-                true => {
-                    let changed = self.waits_for(Waiting::Session);
-                    (changed || was_away).then(|| self.done())
-                }
-                // It was ready: something has begun anew there.
-                false => None,
-            },
+            | SessionStatus::Other(_) => {
+                // One that was ready and is not has begun anew by itself.
+                let is_new = is_initializing && self.waits_for(Waiting::Session);
+                (is_new || is_initializing && was_away).then(|| self.done())
+            }
         }
     }
 
@@ -561,7 +560,7 @@ impl Draft {
         mut self,
         code: ErrorCode,
         blame: Option<Blame>,
-        message: String,
+        message: &str,
         settings: &Settings,
     ) -> Step {
         let blame = blame.unwrap_or_else(|| code.blame());
@@ -574,7 +573,7 @@ impl Draft {
         );
         self.blame(blame, settings);
         self.worker.error_code = Some(code);
-        self.worker.error_message = Some(message.clone());
+        self.worker.error_message = Some(message.to_owned());
         if self.mission.is_some() {
             self.retry_or_fail(code, message, settings);
         } else {
@@ -729,16 +728,16 @@ impl Draft {
             JobStatus::Pending | JobStatus::Queued | JobStatus::Running | JobStatus::Other(_) => {
                 match session {
                     Some(SessionStatus::Stuck) => {
-                        let message = "stuck while scraping".into();
+                        let message = "stuck while scraping";
                         Some(self.session_failed(ErrorCode::Error102, None, message, settings))
                     }
                     Some(SessionStatus::Disconnected) => {
-                        let message = "disconnected while scraping".into();
+                        let message = "disconnected while scraping";
                         Some(self.session_failed(ErrorCode::Error103, None, message, settings))
                     }
                     Some(SessionStatus::Terminated) => {
                         let (code, blame) = (ErrorCode::Error100, Some(Blame::Nobody));
-                        let message = "terminated while scraping".into();
+                        let message = "terminated while scraping";
                         Some(self.session_failed(code, blame, message, settings))
                     }
                     _ => {
@@ -848,7 +847,7 @@ impl Draft {
                 "worker_id": self.worker.id, "proxy_name": self.proxy_name(),
             }),
         );
-        let goes_on = self.retry_or_fail(code, message.clone(), settings);
+        let goes_on = self.retry_or_fail(code, &message, settings);
         if goes_on && session == Session::Ready && code.phase() == Phase::Scrape {
             if let Some((_, mission)) = &mut self.mission {
                 mission.attempts += 1;
@@ -863,11 +862,11 @@ impl Draft {
     }
 
     /// Spends a retry of the mission, or fails it; says whether it goes on.
-    fn retry_or_fail(&mut self, code: ErrorCode, message: String, settings: &Settings) -> bool {
+    fn retry_or_fail(&mut self, code: ErrorCode, message: &str, settings: &Settings) -> bool {
         let Some((_, mission)) = &mut self.mission else { return false };
         mission.worker_job_id = None;
         mission.error_code = Some(code);
-        mission.error_message = Some(message.clone());
+        mission.error_message = Some(message.to_owned());
         if code.is_retried() && mission.retry_count < settings.adjustable.max_retries {
             mission.retry_count += 1;
             mission.waiting = Some(Waiting::Session);
@@ -961,9 +960,9 @@ impl Draft {
         self.close(CloseReason::Error, settings)
     }
 
-    fn worker_gone(mut self, message: String, settings: &Settings) -> Step {
+    fn worker_gone(mut self, message: &str, settings: &Settings) -> Step {
         self.worker.error_code = Some(ErrorCode::Error502);
-        self.worker.error_message = Some(message.clone());
+        self.worker.error_message = Some(message.to_owned());
         self.log(
             EventKind::SessionFailed,
             json!({

@@ -48,7 +48,7 @@ pub fn todo(
     if mission.worker_data_url.is_none() {
         let message = "the worker has no storage domain, so nobody knows where the data is";
         let draft = Draft::new(mission, token, now);
-        return write(draft.failed(ErrorCode::Error400, message.into(), settings));
+        return write(draft.failed(ErrorCode::Error400, message));
     }
     if let Some(time) = mission.next_attempt_at.filter(|time| *time > now) {
         return Todo::Until(time, mission.waiting.unwrap_or(Waiting::Retry));
@@ -75,7 +75,7 @@ pub fn todo(
     if is_there && now >= later(moved, settings.timing.writer_silence) {
         let message = format!("nothing was stored for {:?}", settings.timing.writer_silence);
         let draft = Draft::new(mission, token, now);
-        return write(draft.failed(ErrorCode::Error302, message, settings));
+        return write(draft.failed(ErrorCode::Error302, &message));
     }
     Todo::Ask(Ask::Status, writer.id.clone(), settings.timing.polling_job)
 }
@@ -191,7 +191,7 @@ impl Draft {
                 Some(self.done())
             }
             Trouble::Refused { message } => match ask {
-                Ask::Process => Some(self.failed(ErrorCode::Error303, message.clone(), settings)),
+                Ask::Process => Some(self.failed(ErrorCode::Error303, message)),
                 Ask::Status => None,
             },
             Trouble::Away { message, code } => {
@@ -232,7 +232,7 @@ impl Draft {
                 let code = report.error_code.unwrap_or(ErrorCode::Error300);
                 let message =
                     report.message.clone().unwrap_or_else(|| "the writer job failed".into());
-                Some(self.failed(code, message, settings))
+                Some(self.failed(code, &message))
             }
             WriteStatus::Processing | WriteStatus::Other(_) => {
                 let has_moved = report.processed != self.mission.writer_processed;
@@ -297,14 +297,14 @@ impl Draft {
     }
 
     /// A job that failed is sent once more, under another id; after that the mission fails.
-    fn failed(mut self, code: ErrorCode, message: String, _settings: &Settings) -> Step {
+    fn failed(mut self, code: ErrorCode, message: &str) -> Step {
         let job_id = self.mission.writer_job_id.take();
         self.log(
             EventKind::WriterFailed,
             json!({ "writer_job_id": job_id, "error": message, "error_code": code }),
         );
         self.mission.error_code = Some(code);
-        self.mission.error_message = Some(message.clone());
+        self.mission.error_message = Some(message.to_owned());
         if code.is_retried() && self.mission.retry_count < RETRIES {
             self.mission.retry_count += 1;
             self.mission.writer_accepted_at = None;

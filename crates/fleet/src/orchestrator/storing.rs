@@ -14,16 +14,17 @@ use crate::model::{Mission, MissionId, Writer};
 use crate::store::Thing;
 
 impl Orchestrator {
-    /// Sees a mission through the writer, until it ends, is someone else's, or `stop` is.
+    /// Sees a mission through the writer, until it ends, is someone else's, or it is told to
+    /// end.
     pub(super) async fn store_mission(
         &self,
         id: &MissionId,
         token: Token,
-        stop: &CancellationToken,
+        until: &CancellationToken,
     ) -> Result<()> {
         let mut patience = Patience::new(self);
         let mut asked: Option<(Ask, Instant)> = None;
-        while !stop.is_cancelled() {
+        while !until.is_cancelled() {
             patience.ears.forget();
             let mission = self.patiently(|| self.store.storing(id, token)).await?;
             let Some(mission) = mission else { return Ok(()) };
@@ -31,7 +32,7 @@ impl Orchestrator {
             let job_id = self.store.clock().new_id().to_string();
             match todo(&mission, &writers, &job_id, &self.settings(), self.now()) {
                 Todo::Leave => return Ok(()),
-                Todo::Rest(_) => patience.work(stop).await,
+                Todo::Rest(_) => patience.work(until).await,
                 Todo::Until(time, _) => {
                     let due = async {
                         tokio::select! {
@@ -40,7 +41,7 @@ impl Orchestrator {
                                     () = patience.ears.work() => {}
                                 }
                     };
-                    wait(stop, due).await;
+                    wait(until, due).await;
                 }
                 Todo::Write(step) => {
                     if !self.write(*step).await? {
@@ -57,7 +58,7 @@ impl Orchestrator {
                                             () = patience.ears.work() => {}
                                         }
                         };
-                        wait(stop, turn).await;
+                        wait(until, turn).await;
                         continue;
                     }
                     let Some(writer) = writers.iter().find(|other| other.id == writer) else {

@@ -31,24 +31,24 @@ impl Asked {
 }
 
 impl Orchestrator {
-    /// Does for a worker what its rows say, until it is someone else's or `stop` is.
+    /// Does for a worker what its rows say, until it is someone else's or it is told to end.
     pub(super) async fn work(
         &self,
         id: &WorkerId,
         token: Token,
-        stop: &CancellationToken,
+        until: &CancellationToken,
     ) -> Result<()> {
         let mut patience = Patience::new(self);
         let mut asked = Asked::default();
-        while !stop.is_cancelled() {
+        while !until.is_cancelled() {
             patience.ears.forget();
             let view = self.patiently(|| self.store.view(id, token)).await?;
             let Some(view) = view else { return Ok(()) };
             match todo(&view, &self.settings(), self.now()) {
-                Todo::Leave => patience.work(stop).await,
+                Todo::Leave => patience.work(until).await,
                 Todo::Rest(waiting) => {
                     self.name_wait(&view, waiting).await?;
-                    patience.work(stop).await;
+                    patience.work(until).await;
                 }
                 Todo::Until(time, waiting) => {
                     self.name_wait(&view, waiting).await?;
@@ -59,7 +59,7 @@ impl Orchestrator {
                                     () = patience.ears.work() => {}
                                 }
                     };
-                    wait(stop, due).await;
+                    wait(until, due).await;
                 }
                 Todo::Write(step) => {
                     if !self.write(*step).await? {
@@ -75,17 +75,17 @@ impl Orchestrator {
                     };
                     match self.patiently(|| self.store.open(opening.clone())).await? {
                         Opened::With(_) => {}
-                        Opened::NoProxy => patience.proxies(stop).await,
+                        Opened::NoProxy => patience.proxies(until).await,
                         Opened::NotNeeded => {
                             self.name_wait(&view, Waiting::Mission).await?;
-                            patience.work(stop).await;
+                            patience.work(until).await;
                         }
                         Opened::Lost => self.was_refused(id).await,
                     }
                 }
                 Todo::Assign => match self.patiently(|| self.store.assign(id, token)).await? {
                     Assigned::Mission(_) => {}
-                    Assigned::NothingQueued => patience.work(stop).await,
+                    Assigned::NothingQueued => patience.work(until).await,
                     Assigned::Lost => self.was_refused(id).await,
                 },
                 Todo::Ask(ask, every) => {
@@ -97,7 +97,7 @@ impl Orchestrator {
                                             () = patience.ears.work() => {}
                                         }
                         };
-                        wait(stop, turn).await;
+                        wait(until, turn).await;
                         continue;
                     }
                     asked.last = Some((ask, Instant::now()));

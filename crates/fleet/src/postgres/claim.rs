@@ -163,10 +163,10 @@ impl Postgres {
         }
 
         let mut transaction = self.pg.transaction(operation).await?;
-        let lock = Lock::Openings.number();
+        let number = Lock::Openings.number();
         let [worker_id, worker_token] = who.clone();
         let locked = transaction
-            .query(LOCK_TO_OPEN, &[worker_id, worker_token, (&lock as _, Type::INT8)])
+            .query(LOCK_TO_OPEN, &[worker_id, worker_token, (&number as _, Type::INT8)])
             .await?;
         let rows = match locked.as_slice() {
             [] => Vec::new(),

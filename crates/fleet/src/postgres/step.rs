@@ -31,7 +31,7 @@ WITH step AS MATERIALIZED (
 ), worker AS MATERIALIZED (
     SELECT w.id FROM public.workers w
     JOIN step s ON s.worker_id = w.id AND s.worker_token = w.token
-                AND w.updated_at = coalesce(s.worker_seen, w.updated_at)
+                AND coalesce(w.updated_at, 'epoch') = coalesce(s.worker_seen, w.updated_at, 'epoch')
     ORDER BY w.id FOR NO KEY UPDATE OF w
 ), mission AS MATERIALIZED (
     SELECT m.id FROM public.missions m JOIN step s ON s.mission_id = m.id

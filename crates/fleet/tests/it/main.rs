@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "what is absent here fails the test, as it should")]
 
 mod contract;
-mod duckdb_speed;
 mod flat;
 mod same_as_memory;
 mod schema;

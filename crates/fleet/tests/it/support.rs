@@ -264,6 +264,7 @@ impl World {
 
     // --- orchestrators -------------------------------------------------------------------------
 
+    #[expect(clippy::unused_self, reason = "whoever asks has a world")]
     pub(crate) fn process(&self) -> ProcessId {
         ProcessId(Uuid::new_v4())
     }

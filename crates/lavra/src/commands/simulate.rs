@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Simulate, printer: &Printer) -> anyhow::Result<Exit> {
             })
         });
         let running: Vec<_> = each.collect();
-        let ended = running.into_iter().map(|thread| thread.join());
+        let ended = running.into_iter().map(std::thread::ScopedJoinHandle::join);
         ended.collect::<Result<Vec<_>, _>>()
     });
     let failed: Vec<anyhow::Error> = failed

@@ -10,7 +10,7 @@ use crate::node::listen;
 use crate::printer::Printer;
 
 pub(crate) async fn run(args: &World, printer: &Printer) -> anyhow::Result<Exit> {
-    let world = args.world.world().map_err(|error| BadUsage(error.to_string()))?;
+    let world = args.options.world().map_err(|error| BadUsage(error.to_string()))?;
     let listener = listen(&args.listen).await?;
     let address = listener.local_addr()?;
     printer.note(&format!("the PNCP API is at http://{address}/api/consulta; try"));
@@ -47,7 +47,7 @@ fn fleet(args: &World) -> anyhow::Result<FleetWorld> {
         writer_key: Some("writer-key".into()),
         ..FleetConfig::default()
     };
-    let fleet = FleetWorld::new(config, args.world.seed);
+    let fleet = FleetWorld::new(config, args.options.seed);
     if let Some(text) = &args.fleet_faults {
         let faults = match text.as_str() {
             "all" => FleetFaults::all(),

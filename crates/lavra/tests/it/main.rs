@@ -5,5 +5,6 @@
 mod commands;
 mod disk;
 mod extraction;
+mod fleet;
 mod processes;
 mod program;

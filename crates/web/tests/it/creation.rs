@@ -105,7 +105,7 @@ async fn the_router_answers_in_process_without_a_socket() {
     let place = Place::file();
     let (database, tasks) =
         crate::support::server::open(&place, crate::support::server::settings()).await;
-    let router = lavra_web::router(lavra_web::App::new(tasks, database));
+    let router = lavra_web::router(crate::support::server::app(tasks, database));
     let call = async |method: &str, uri: String, body: String| {
         let request = Request::builder().method(method).uri(uri);
         let request = request.header("content-type", "application/json").body(Body::from(body));

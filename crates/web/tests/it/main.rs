@@ -8,6 +8,7 @@ mod creation;
 mod dead_letters;
 mod example_worker;
 mod extractions;
+mod fleet;
 mod guard;
 mod health;
 mod listing;

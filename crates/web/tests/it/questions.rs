@@ -7,14 +7,14 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::support::server::{KIND, open, settings};
+use crate::support::server::{KIND, app, open, settings};
 use crate::support::{Place, Server, on_each_engine};
 
 on_each_engine!(a_select_is_answered_and_nothing_else);
 
 async fn a_select_is_answered_and_nothing_else(place: Place) {
     let (database, tasks) = open(&place, settings()).await;
-    let router = lavra_web::router(lavra_web::App::new(tasks.clone(), database));
+    let router = lavra_web::router(app(tasks.clone(), database));
     let post = async |path: &str, body: Value| {
         let request = Request::post(path).header("content-type", "application/json");
         let request = request.body(Body::from(body.to_string())).unwrap();

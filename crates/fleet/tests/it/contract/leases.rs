@@ -169,8 +169,8 @@ async fn a_mission_to_be_stored_has_a_process_of_its_own(world: World) {
     assert!(world.lease(second).await.missions.is_empty());
     world.store.leave(second).await.unwrap();
     world.falls_silent(first).await;
-    let taken = world.lease(second).await.missions;
-    assert!(taken[0].1 > *token);
+    let others = world.lease(second).await.missions;
+    assert!(others[0].1 > *token);
     assert_eq!(world.store.storing(id, *token).await.unwrap(), None);
 }
 

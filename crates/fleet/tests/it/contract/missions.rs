@@ -105,7 +105,10 @@ async fn all_conditions_of_a_filter_hold(world: World) {
             Filter { from: Some(date(2025, 1, 2)), to: Some(date(2025, 1, 3)), ..any.clone() },
             vec![&bank[1]],
         ),
-        (Filter { status: Some(MissionStatus::Queued), ..these(&[failed.clone()]) }, vec![]),
+        (
+            Filter { status: Some(MissionStatus::Queued), ..these(std::slice::from_ref(&failed)) },
+            vec![],
+        ),
         (these(&["mis_nobody".into()]), vec![]),
     ];
     for (filter, expected) in checks {

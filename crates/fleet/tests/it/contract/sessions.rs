@@ -291,8 +291,8 @@ async fn of_many_that_ask_at_once_no_two_have_the_same_mission(world: World) {
     // Who found the last ones in others' hands asks again, as an orchestrator does.
     for _ in 0..5 {
         let assigned = at_once(leases.len(), |place| {
-            let (store, (worker, token)) = (world.store.clone(), leases[place].clone());
-            async move { store.assign(&worker, token).await.unwrap() }
+            let (store, lease) = (world.store.clone(), leases[place].clone());
+            async move { store.assign(&lease.0, lease.1).await.unwrap() }
         })
         .await;
         taken.extend(assigned.iter().filter_map(mission));

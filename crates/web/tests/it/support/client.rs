@@ -46,6 +46,10 @@ impl Client {
         self.send(self.request(Method::POST, path)).await
     }
 
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Reply {
+        self.send(self.request(Method::PUT, path).json(body)).await
+    }
+
     pub(crate) async fn delete(&self, path: &str) -> Reply {
         self.send(self.request(Method::DELETE, path)).await
     }

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::time::Duration;
 
-use lavra_db::{Database, migrate};
+use lavra_db::{Database, Keyring, Secrets, migrate};
+use lavra_fleet::Fleet;
 use lavra_tasks::store::ListFilter;
 use lavra_tasks::{Backoff, MIGRATIONS, Settings, Tasks, keeper};
 use lavra_web::App;
@@ -47,10 +48,23 @@ pub(crate) fn settings() -> Settings {
 /// The tasks of a database that was opened and migrated.
 pub(crate) async fn open(place: &Place, settings: Settings) -> (Database, Tasks) {
     let database = place.open().await;
-    migrate(&database, MIGRATIONS).await.unwrap();
+    migrate(&database, &[MIGRATIONS, lavra_fleet::MIGRATIONS].concat()).await.unwrap();
     let tasks = Tasks::open(&database, settings).await.unwrap();
     tasks.declare(vec![KIND.into()]).await.unwrap();
     (database, tasks)
+}
+
+/// The interface of a database, with a key for secrets.
+pub(crate) fn app(tasks: Tasks, database: Database) -> App {
+    let of = database.clone();
+    let key = Keyring::generate();
+    let source = move |_| {
+        let keyring = Keyring::parse(&key.clone().into())?;
+        Ok(Some(Secrets::new(of.clone(), keyring)))
+    };
+    let timing = lavra_fleet::settings::Timing::default();
+    let fleet = Fleet::open(&database, Box::new(source), timing).unwrap();
+    App::new(tasks, database, fleet)
 }
 
 impl Server {
@@ -70,7 +84,7 @@ impl Server {
         let (database, tasks) = open(&place, settings).await;
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = lavra_web::router(App::new(tasks.clone(), database.clone()));
+        let router = lavra_web::router(app(tasks.clone(), database.clone()));
         let stop = CancellationToken::new();
         let serving = tokio::spawn(lavra_web::serve(listener, router, stop.clone()));
         let client = Client::new(format!("http://{address}"));
