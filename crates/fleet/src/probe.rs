@@ -9,12 +9,11 @@ use crate::service::Tested;
 
 const LIMIT: Duration = Duration::from_secs(15);
 /// Answers to everyone, and says nothing about who asks.
-const TARGET: &str = "http://www.gstatic.com/generate_204";
+pub(crate) const TARGET: &str = "http://www.gstatic.com/generate_204";
 
-/// One request through it; `LAVRA_PROXY_TEST_URL` says to where.
-pub(crate) async fn proxy(proxy: &Proxy, password: Option<&SecretString>) -> Tested {
-    let target = std::env::var("LAVRA_PROXY_TEST_URL").unwrap_or_else(|_| TARGET.to_owned());
-    match through(proxy, password, &target).await {
+/// One request through it to `target`.
+pub(crate) async fn proxy(proxy: &Proxy, password: Option<&SecretString>, target: &str) -> Tested {
+    match through(proxy, password, target).await {
         Ok(status) => Tested { ok: status != 407 && status < 500, said: status.to_string() },
         Err(error) => Tested { ok: false, said: error },
     }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use lavra_db::Database;
+use lavra_db::{Database, Leases};
 use lavra_tasks::model::ProcessId;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::api::{Http, Reply, Transport, Trouble, WorkerApi, WriterApi};
@@ -21,6 +22,7 @@ use crate::model::{
 };
 use crate::orchestrator::Orchestrator;
 use crate::postgres::Postgres;
+use crate::probe;
 use crate::settings::{Adjustable, Timing};
 use crate::store::{
     Control, Counts, Edit, Edited, Filter, LogFilter, NewMission, NewProxy, NewWorker, NewWriter,
@@ -34,6 +36,9 @@ pub struct Fleet {
     pub bell: Bell,
     pub transport: Arc<dyn Transport>,
     pub timing: Timing,
+    /// What is asked for through a proxy to test it.
+    pub proxy_test_url: Arc<str>,
+    leases: Leases,
 }
 
 /// A worker or a writer to be added.
@@ -120,7 +125,15 @@ impl Fleet {
             Database::Postgres(pg) => (Arc::new(Postgres::new(pg.clone())), Bell::across(pg)),
         };
         let keys = Arc::new(Sealed::new(Arc::clone(&store), source));
-        Ok(Self { store, keys, bell, transport: Arc::new(Http::new()?), timing })
+        Ok(Self {
+            store,
+            keys,
+            bell,
+            transport: Arc::new(Http::new()?),
+            timing,
+            proxy_test_url: probe::TARGET.into(),
+            leases: Leases::new(database.clone()),
+        })
     }
 
     /// The orchestrator of this process.
@@ -420,7 +433,8 @@ impl Fleet {
                 let proxy = proxies.iter().find(|proxy| proxy.id == *id);
                 let not_found = || Error::NotFound { what: "proxy", id: id.0.clone() };
                 let password = self.keys.key(thing).await;
-                crate::probe::proxy(proxy.ok_or_else(not_found)?, password.as_ref()).await
+                let proxy = proxy.ok_or_else(not_found)?;
+                probe::proxy(proxy, password.as_ref(), &self.proxy_test_url).await
             }
         };
         self.store.tested(thing, tested.ok).await?;
@@ -443,6 +457,26 @@ impl Fleet {
             tested.push((thing, answer));
         }
         Ok(tested)
+    }
+
+    /// Tests all that are active now and then, until `stop`; of several processes one does.
+    pub async fn test_now_and_then(self, stop: CancellationToken) {
+        let holder = self.store.clock().new_id();
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(self.timing.test_every) => {}
+                () = stop.cancelled() => return,
+            }
+            let term = self.timing.test_every * 2;
+            let tested = match self.leases.acquire("fleet_tests", holder, term).await {
+                Ok(Some(_)) => self.test_all().await.map(|_| ()),
+                Ok(None) => Ok(()),
+                Err(error) => Err(error.into()),
+            };
+            if let Err(error) = tested {
+                tracing::warn!(%error, "workers, proxies and writers are not tested");
+            }
+        }
     }
 
     pub async fn status(&self) -> Result<Status> {

@@ -350,8 +350,8 @@ pub(crate) enum Mission {
         #[command(flatten)]
         filter: MissionFilter,
         /// Where to begin: write, or scrape for all of it.
-        #[arg(long = "again-from", value_name = "PHASE")]
-        from: Option<String>,
+        #[arg(long, value_name = "PHASE")]
+        again_from: Option<String>,
     },
 }
 

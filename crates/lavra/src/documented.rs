@@ -16,6 +16,7 @@ use crate::variables::Variable;
 
 const CONFIGURATION: &str = include_str!("../../../docs/configuration.md");
 const ERRORS: &str = include_str!("../../../docs/errors.md");
+const FLEET_ERRORS: &str = include_str!("../../../docs/fleet-errors.md");
 
 /// The rows of the table whose head begins so, as cells.
 fn table<'a>(text: &'a str, head: &str) -> Vec<Vec<&'a str>> {
@@ -49,7 +50,9 @@ fn all_own_codes() -> impl Iterator<Item = OwnCode> {
 fn all_variables() -> impl Iterator<Item = Variable> {
     successors(Some(Variable::Log), |variable| match variable {
         Variable::Log => Some(Variable::SecretKey),
-        Variable::SecretKey => None,
+        Variable::SecretKey => Some(Variable::FleetApiKey),
+        Variable::FleetApiKey => Some(Variable::FleetPassword),
+        Variable::FleetPassword => None,
     })
 }
 
@@ -134,4 +137,14 @@ fn every_variable_is_documented_with_its_flag() {
     let documented: BTreeSet<String> =
         CONFIGURATION.lines().flat_map(quoted).filter(is_ours).map(str::to_owned).collect();
     assert_eq!(documented, variables);
+}
+
+#[test]
+fn every_code_of_a_mission_has_its_page() {
+    let titles: Vec<&str> =
+        FLEET_ERRORS.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert_eq!(titles, lavra_fleet::code::ErrorCode::WORDS);
+    for part in ["**Who is to blame**", "**What Lavra does**", "**What you do**"] {
+        assert_eq!(FLEET_ERRORS.matches(part).count(), titles.len(), "{part}");
+    }
 }

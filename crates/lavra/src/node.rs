@@ -182,8 +182,11 @@ impl Node {
         let runner = self.parts.run.then(|| {
             let runner = Runner::new(self.tasks.clone(), self.registry, self.runner);
             let help = self.extract.help(self.tasks.clone(), runner.process(), stop.clone());
-            let attend = (!self.parts.only_extract)
-                .then(|| self.orchestrator.attend(self.tasks.clone(), stop.clone()));
+            let attend = (!self.parts.only_extract).then(|| {
+                let attend = self.orchestrator.attend(self.tasks.clone(), stop.clone());
+                let test = self.fleet.clone().test_now_and_then(stop.clone());
+                async { tokio::join!(attend, test) }
+            });
             helping = Some(tokio::spawn(async {
                 tokio::join!(help, async {
                     if let Some(attend) = attend {
@@ -220,7 +223,11 @@ fn fleet(database: &Database, settings: &Settings) -> lavra_fleet::Result<Fleet>
         let keyring = keyring(&of, may_make)?;
         Ok(keyring.map(|keyring| Secrets::new(of.clone(), keyring)))
     };
-    Fleet::open(database, Box::new(source), settings.fleet)
+    let mut fleet = Fleet::open(database, Box::new(source), settings.fleet)?;
+    if let Some(url) = &settings.proxy_test_url {
+        fleet.proxy_test_url = url.as_str().into();
+    }
+    Ok(fleet)
 }
 
 /// The keys of the environment. A file that has none gets one of its own beside it, so that a laptop

@@ -59,6 +59,7 @@ struct FleetFile {
     stale_ms: Option<u64>,
     call_ms: Option<u64>,
     test_every_ms: Option<u64>,
+    proxy_test_url: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -120,6 +121,7 @@ pub(crate) struct Settings {
     pub(crate) types: BTreeMap<String, TypeFile>,
     pub(crate) retention: Retention,
     pub(crate) fleet: Timing,
+    pub(crate) proxy_test_url: Option<String>,
 }
 
 impl Settings {
@@ -164,6 +166,7 @@ impl Settings {
             types: file.tasks.types,
             retention: file.retention,
             fleet: timing(&file.fleet),
+            proxy_test_url: file.fleet.proxy_test_url,
         })
     }
 }

@@ -7,6 +7,10 @@ pub(crate) enum Variable {
     Log,
     /// The keys that seal secrets.
     SecretKey,
+    /// The API key of a worker or writer that is added, instead of stdin.
+    FleetApiKey,
+    /// The password of a proxy that is added, instead of stdin.
+    FleetPassword,
 }
 
 impl Variable {
@@ -14,6 +18,8 @@ impl Variable {
         match self {
             Self::Log => "LAVRA_LOG",
             Self::SecretKey => "LAVRA_SECRET_KEY",
+            Self::FleetApiKey => "LAVRA_FLEET_API_KEY",
+            Self::FleetPassword => "LAVRA_FLEET_PASSWORD",
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use axum::response::Html;
+use lavra_fleet::code::ErrorCode;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -33,6 +34,15 @@ pub(crate) async fn errors() -> Html<String> {
             "<dt id=\"{name}\"><code>{name}</code> ({status}) {}</dt><dd>{}</dd>",
             code.title(),
             code.advice()
+        );
+    }
+    page.push_str("</dl><h1>Error codes of missions</h1><dl>");
+    for code in ErrorCode::ALL {
+        let _infallible = write!(
+            page,
+            "<dt id=\"{code}\"><code>{code}</code></dt><dd>{}. Whose fault, as a rule: {}.</dd>",
+            code.says(),
+            code.blame()
         );
     }
     page.push_str("</dl></html>");

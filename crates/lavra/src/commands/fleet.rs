@@ -14,6 +14,7 @@ use crate::client::Client;
 use crate::exit::{BadUsage, Exit};
 use crate::printer::{Cell, Color, Printer};
 use crate::settings::Settings;
+use crate::variables::Variable;
 
 const WATCH: Duration = Duration::from_secs(2);
 
@@ -277,22 +278,22 @@ fn segment(text: &str) -> String {
 }
 
 /// Secrets come from stdin: what is typed as a flag stays in a shell's history.
-fn secret(what: &str, variable: &str) -> anyhow::Result<String> {
-    if let Ok(value) = std::env::var(variable) {
+fn secret(what: &str, variable: Variable) -> anyhow::Result<String> {
+    if let Some(value) = variable.read() {
         return Ok(value);
     }
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).with_context(|| format!("the {what} from stdin"))?;
     let text = text.trim_end_matches(['\r', '\n']).to_owned();
     if text.is_empty() {
-        return Err(BadUsage(format!("give the {what} by stdin, or in {variable}")).into());
+        return Err(BadUsage(format!("give the {what} by stdin, or in {}", variable.name())).into());
     }
     Ok(text)
 }
 
 fn service_order(args: &ServiceAdd) -> anyhow::Result<Value> {
     let url = args.url.as_ref().ok_or_else(|| BadUsage("--url is missing".into()))?;
-    let key = secret("API key", "LAVRA_FLEET_API_KEY")?;
+    let key = secret("API key", Variable::FleetApiKey)?;
     let mut body = json!({ "name": args.name, "url": url, "api_key": key });
     if let Some(domain) = &args.storage_domain {
         body["storage_domain"] = json!(domain);
@@ -308,7 +309,7 @@ fn proxy_order(name: &str, args: &ProxyAdd) -> anyhow::Result<Value> {
     }
     if let Some(username) = &args.username {
         body["username"] = json!(username);
-        body["password"] = json!(secret("password", "LAVRA_FLEET_PASSWORD")?);
+        body["password"] = json!(secret("password", Variable::FleetPassword)?);
     }
     Ok(body)
 }

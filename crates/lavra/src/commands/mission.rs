@@ -39,12 +39,12 @@ pub(crate) async fn run(
         Mission::Cancel(filter) => {
             return wish(&client, "cancel", &filter, false, "canceled", printer).await;
         }
-        Mission::Retry { filter, from } => {
-            let from_scrape = match from.as_deref() {
+        Mission::Retry { filter, again_from } => {
+            let from_scrape = match again_from.as_deref() {
                 None | Some("write") => false,
                 Some("scrape") => true,
                 Some(other) => {
-                    let text = format!("--from is scrape or write, not {other:?}");
+                    let text = format!("--again-from is scrape or write, not {other:?}");
                     return Err(BadUsage(text).into());
                 }
             };
@@ -207,6 +207,10 @@ fn show(mission: &Value, printer: &Printer) {
         vec![(*name).to_owned(), value]
     });
     printer.table(mission, &["FIELD", "VALUE"], rows.collect());
+    let code = text(mission, "error_code");
+    if !code.is_empty() && !printer.is_json() {
+        printer.note(&format!("about {code}: docs/fleet-errors.md#{}", code.to_lowercase()));
+    }
 }
 
 /// The timeline of 10.2.

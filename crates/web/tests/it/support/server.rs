@@ -56,6 +56,7 @@ pub(crate) async fn open(place: &Place, settings: Settings) -> (Database, Tasks)
 
 /// The interface of a database, with a key for secrets.
 pub(crate) fn app(tasks: Tasks, database: Database) -> App {
+    let _only_the_first_counts = rustls::crypto::ring::default_provider().install_default();
     let of = database.clone();
     let key = Keyring::generate();
     let source = move |_| {
