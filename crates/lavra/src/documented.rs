@@ -111,7 +111,9 @@ fn every_exit_code_is_documented() {
 fn every_setting_is_documented() {
     let of_all = table(CONFIGURATION, "| flag |").into_iter().map(|row| row[2]);
     let of_tasks = table(CONFIGURATION, "| `lavra.toml` |").into_iter().map(|row| row[0]);
-    let documented: Vec<&str> = of_all.chain(of_tasks).flat_map(quoted).collect();
+    let of_fleet = table(CONFIGURATION, "| `lavra.toml`, fleet |").into_iter().map(|row| row[0]);
+    let all = of_all.chain(of_tasks).chain(of_fleet);
+    let documented: Vec<&str> = all.flat_map(quoted).collect();
     let unique: BTreeSet<String> = documented.iter().map(|&key| key.to_owned()).collect();
     assert_eq!(documented.len(), unique.len(), "a setting stands twice");
     assert_eq!(unique, settings::keys());

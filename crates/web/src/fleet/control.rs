@@ -10,6 +10,7 @@ use lavra_fleet::store::Control;
 use lavra_fleet::{Fleet, FleetRun};
 use lavra_tasks::{Handler, NewTask, Tasks};
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -110,13 +111,26 @@ pub(crate) async fn settings(State(fleet): State<Fleet>) -> Result<Json<Adjustab
     Ok(Json(fleet.store.settings().await?))
 }
 
+/// What is to be changed; the rest stays as it is.
+#[derive(ToSchema)]
+#[schema(example = json!({ "session_limit": 5, "max_retries": 2 }))]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) struct NewSettings {
+    /// Missions per session, after which the proxy is changed.
+    session_limit: Option<i32>,
+    /// Retries of a phase before a mission fails for good.
+    max_retries: Option<i32>,
+    /// Which failures deactivate a proxy: total or consecutive.
+    proxy_failures: Option<String>,
+}
+
 /// Change settings; what is not named stays as it is
 #[utoipa::path(
     put,
     path = "/fleet/settings",
     tag = "fleet",
     operation_id = "set_fleet_settings",
-    request_body(content = Object, example = json!({ "session_limit": 5, "max_retries": 2 })),
+    request_body = NewSettings,
     responses((status = 200, description = "As they are now", body = Object), (status = 422, response = Refused)),
 )]
 pub(crate) async fn set_settings(

@@ -116,7 +116,7 @@ pub(crate) async fn report(
         "proxies" => (Report::Proxies, 24 * 7),
         other => {
             let detail = format!("there are failures, workers and proxies, not {other:?}");
-            return Err(Problem::new(Code::NoSuchRoute, detail));
+            return Err(Problem::new(Code::FleetNotFound, detail));
         }
     };
     let hours = window.hours.unwrap_or(usual).clamp(1, 24 * 366);

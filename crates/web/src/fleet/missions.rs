@@ -278,6 +278,7 @@ pub(crate) async fn log(
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schema(example = json!({ "queue": true }))]
 pub(crate) struct Copy {
     queue: bool,
 }

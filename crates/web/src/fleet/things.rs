@@ -7,6 +7,7 @@ use lavra_fleet::Fleet;
 use lavra_fleet::service::{Changes, ProxyOrder, Service, Tested};
 use lavra_fleet::store::Thing;
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -31,7 +32,7 @@ fn kind(text: &str) -> Result<&'static str, Problem> {
         "writers" => Ok("writer"),
         other => {
             let detail = format!("there are workers, proxies and writers, not {other:?}");
-            Err(Problem::new(Code::NoSuchRoute, detail))
+            Err(Problem::new(Code::FleetNotFound, detail))
         }
     }
 }
@@ -61,6 +62,40 @@ pub(crate) async fn list(
     Ok(Json(json!({ "items": items })))
 }
 
+/// A worker or a writer has a URL and an API key, a worker a storage domain, a proxy a host.
+#[derive(ToSchema)]
+#[schema(example = json!({
+    "name": "worker-1", "url": "https://worker-1.example.com", "api_key": "k-93c1",
+    "storage_domain": "storage.example.com",
+}))]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) struct Addition {
+    name: String,
+    url: Option<String>,
+    api_key: Option<String>,
+    storage_domain: Option<String>,
+    host: Option<String>,
+    port: Option<i32>,
+    username: Option<String>,
+    password: Option<String>,
+}
+
+/// What is to be changed; the rest stays as it is.
+#[derive(ToSchema)]
+#[schema(example = json!({ "active": true }))]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) struct Alteration {
+    name: Option<String>,
+    url: Option<String>,
+    api_key: Option<String>,
+    storage_domain: Option<String>,
+    host: Option<String>,
+    port: Option<i32>,
+    username: Option<String>,
+    password: Option<String>,
+    active: Option<bool>,
+}
+
 /// Add a worker, a proxy or a writer
 #[utoipa::path(
     post,
@@ -68,10 +103,7 @@ pub(crate) async fn list(
     tag = "fleet",
     operation_id = "add_to_fleet",
     params(("kind" = String, Path, description = "workers, proxies or writers", example = "workers")),
-    request_body(content = Object, example = json!({
-        "name": "worker-1", "url": "https://worker-1.example.com", "api_key": "…",
-        "storage_domain": "storage.example.com",
-    })),
+    request_body = Addition,
     responses(
         (status = 201, description = "Its id", body = Object),
         (status = 409, response = Refused),
@@ -105,7 +137,7 @@ fn read<T: serde::de::DeserializeOwned>(order: Value) -> Result<T, Problem> {
         ("kind" = String, Path, example = "proxies"),
         ("id" = String, Path, description = "The id or the name"),
     ),
-    request_body(content = Object, example = json!({ "active": true })),
+    request_body = Alteration,
     responses((status = 204, description = "Done"), (status = 404, response = Refused), (status = 409, response = Refused)),
 )]
 pub(crate) async fn change(
