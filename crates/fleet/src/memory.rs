@@ -19,7 +19,7 @@ use crate::machine::worker::{self, View};
 use crate::machine::{Guard, Step, mission_may, worker_may};
 use crate::model::{
     Checkpoint, EventKind, LogEntry, LogId, Mission, MissionId, MissionStatus, Mode, Proxy,
-    ProxyId, Worker, WorkerId, WorkerStatus, Writer, WriterId,
+    ProxyId, SessionId, Worker, WorkerId, WorkerStatus, Writer, WriterId,
 };
 use crate::settings::Adjustable;
 use crate::store::{
@@ -75,6 +75,8 @@ pub struct Tables {
     pub logs: Vec<LogEntry>,
     secrets: BTreeMap<Thing, String>,
     processes: BTreeMap<ProcessId, Timestamp>,
+    /// Places in the log of entries that no mission has yet, by their session.
+    unlinked: BTreeMap<SessionId, Vec<usize>>,
     /// What waits for a worker, in its order.
     queue: BTreeSet<(Timestamp, MissionId)>,
     /// What is being stored, or waits to be without being scraped.
@@ -97,6 +99,7 @@ impl Default for Tables {
             logs: Vec::new(),
             secrets: BTreeMap::new(),
             processes: BTreeMap::new(),
+            unlinked: BTreeMap::new(),
             queue: BTreeSet::new(),
             storing: BTreeSet::new(),
             adjustable: Adjustable::default(),
@@ -260,8 +263,8 @@ impl Tables {
             };
         }
         if let (Some(session), Some((_, mission))) = (&step.links, &step.mission) {
-            for entry in self.logs.iter_mut().rev() {
-                if entry.mission_id.is_none() && entry.session_id.as_ref() == Some(session) {
+            for place in self.unlinked.remove(session).unwrap_or_default() {
+                if let Some(entry) = self.logs.get_mut(place) {
                     entry.mission_id = Some(mission.id.clone());
                 }
             }
@@ -270,6 +273,9 @@ impl Tables {
             self.put(mission);
         }
         for entry in step.logs {
+            if let (None, Some(session)) = (&entry.mission_id, &entry.session_id) {
+                self.unlinked.entry(session.clone()).or_default().push(self.logs.len());
+            }
             self.logs.push(LogEntry {
                 id: LogId::new(clock),
                 mission_id: entry.mission_id,

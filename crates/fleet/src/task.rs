@@ -59,7 +59,7 @@ impl Handler for FleetRun {
         let running = self.0.run(Some(context.id()), &stop, tell);
         tokio::pin!(running);
         let ended = tokio::select! {
-                biased;
+            biased;
             ended = &mut running => ended,
             _ = context.stopped() => {
                 if !context.is_cancelled() {

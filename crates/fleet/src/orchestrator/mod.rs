@@ -46,6 +46,10 @@ pub struct Orchestrator {
     settings: watch::Sender<Settings>,
 }
 
+/// How often is leased at most, however much rings.
+const AT_MOST_EVERY: Duration = Duration::from_millis(50);
+/// How long loops have to end when the process does.
+const GRACE: Duration = Duration::from_secs(5);
 /// How long a store that has trouble is left alone.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -101,6 +105,8 @@ impl Orchestrator {
                 }
                 Err(error) => return Err(error),
             }
+            // Jobs that end one after the other are leased together.
+            tokio::time::sleep(AT_MOST_EVERY).await;
             tokio::select! {
                 biased;
                 () = tokio::time::sleep(self.timing.heartbeat) => {}
@@ -128,14 +134,16 @@ impl Orchestrator {
         let workers = leased.workers.iter().map(|(id, token)| (Held::Worker(id.clone()), *token));
         let missions =
             leased.missions.iter().map(|(id, token)| (Held::Mission(id.clone()), *token));
-        let held: BTreeMap<Held, Token> = workers.chain(missions).collect();
+        let mut held: BTreeMap<Held, Token> = workers.chain(missions).collect();
         loops.keep(&held);
         let mut surplus = Vec::new();
         for (id, _) in leased.workers.iter().rev().take(leased.surplus) {
+            let what = Held::Worker(id.clone());
             // One that runs ends between two steps, and is given back then.
-            if loops.give_back(&Held::Worker(id.clone())) {
+            if loops.give_back(&what) {
                 surplus.push(id.clone());
             }
+            held.remove(&what);
         }
         if !surplus.is_empty() {
             self.store.release(self.process, surplus).await?;
@@ -271,12 +279,14 @@ impl Loops {
         }
     }
 
-    /// All end between two steps.
+    /// All end between two steps; one that cannot, because its question is not answered or the store
+    /// is away, is dropped, which loses nothing.
     async fn stop(mut self) {
         for (_, stop) in self.known.values() {
             stop.cancel();
         }
-        while self.running.join_next().await.is_some() {}
+        let all = async { while self.running.join_next().await.is_some() {} };
+        drop(tokio::time::timeout(GRACE, all).await);
     }
 }
 
@@ -289,7 +299,7 @@ impl From<tokio::task::JoinError> for Error {
 /// Waits for a bell, for a time, or to be told to stop.
 async fn wait(stop: &CancellationToken, until: impl Future<Output = ()>) {
     tokio::select! {
-                biased;
+        biased;
         () = until => {}
         () = stop.cancelled() => {}
     }

@@ -52,7 +52,7 @@ impl Orchestrator {
             tokio::select! {
                 biased;
                 () = tokio::time::sleep(self.timing.polling_queue) => {}
-                () = ears.leases_or_work() => {}
+                () = ears.work() => {}
                 () = stop.cancelled(), if mode != Mode::Stop => {
                     self.set_mode(Mode::Stop, task).await?;
                 }

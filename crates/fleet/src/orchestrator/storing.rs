@@ -36,7 +36,7 @@ impl Orchestrator {
                 Todo::Until(time, _) => {
                     let due = async {
                         tokio::select! {
-                        biased;
+                                    biased;
                                     () = self.sleep_until(time) => {}
                                     () = patience.ears.work() => {}
                                 }
@@ -53,7 +53,7 @@ impl Orchestrator {
                     if let Some(due) = turn.filter(|due| *due > Instant::now()) {
                         let turn = async {
                             tokio::select! {
-                            biased;
+                                            biased;
                                             () = tokio::time::sleep_until(due) => {}
                                             () = patience.ears.work() => {}
                                         }

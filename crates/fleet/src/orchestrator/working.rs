@@ -54,7 +54,7 @@ impl Orchestrator {
                     self.name_wait(&view, waiting).await?;
                     let due = async {
                         tokio::select! {
-                        biased;
+                                    biased;
                                     () = self.sleep_until(time) => {}
                                     () = patience.ears.work() => {}
                                 }
@@ -92,7 +92,7 @@ impl Orchestrator {
                     if let Some(due) = asked.due(ask, every).filter(|due| *due > Instant::now()) {
                         let turn = async {
                             tokio::select! {
-                            biased;
+                                            biased;
                                             () = tokio::time::sleep_until(due) => {}
                                             () = patience.ears.work() => {}
                                         }
