@@ -36,10 +36,10 @@ impl Orchestrator {
                 Todo::Until(time, _) => {
                     let due = async {
                         tokio::select! {
-                                    biased;
-                                    () = self.sleep_until(time) => {}
-                                    () = patience.ears.work() => {}
-                                }
+                            biased;
+                            () = self.sleep_until(time) => {}
+                            () = patience.ears.work() => {}
+                        }
                     };
                     wait(until, due).await;
                 }
@@ -53,10 +53,10 @@ impl Orchestrator {
                     if let Some(due) = turn.filter(|due| *due > Instant::now()) {
                         let turn = async {
                             tokio::select! {
-                                            biased;
-                                            () = tokio::time::sleep_until(due) => {}
-                                            () = patience.ears.work() => {}
-                                        }
+                                biased;
+                                () = tokio::time::sleep_until(due) => {}
+                                () = patience.ears.work() => {}
+                            }
                         };
                         wait(until, turn).await;
                         continue;

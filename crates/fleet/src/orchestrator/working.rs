@@ -54,10 +54,10 @@ impl Orchestrator {
                     self.name_wait(&view, waiting).await?;
                     let due = async {
                         tokio::select! {
-                                    biased;
-                                    () = self.sleep_until(time) => {}
-                                    () = patience.ears.work() => {}
-                                }
+                            biased;
+                            () = self.sleep_until(time) => {}
+                            () = patience.ears.work() => {}
+                        }
                     };
                     wait(until, due).await;
                 }
@@ -92,10 +92,10 @@ impl Orchestrator {
                     if let Some(due) = asked.due(ask, every).filter(|due| *due > Instant::now()) {
                         let turn = async {
                             tokio::select! {
-                                            biased;
-                                            () = tokio::time::sleep_until(due) => {}
-                                            () = patience.ears.work() => {}
-                                        }
+                                biased;
+                                () = tokio::time::sleep_until(due) => {}
+                                () = patience.ears.work() => {}
+                            }
                         };
                         wait(until, turn).await;
                         continue;
