@@ -890,6 +890,18 @@ fn error502_its_mission_is_back_in_the_queue_after_five_minutes() {
 }
 
 #[test]
+fn error502_a_mission_that_waits_for_a_new_session_goes_back_to_the_queue() {
+    let mut scene = Scene::scraping();
+    scene.job(JobStatus::Running, SessionStatus::Stuck);
+    scene.answer(Reply::Done);
+    scene.answer(away());
+    assert_eq!(scene.asked.last(), Some(&Ask::OpenSession));
+    assert_eq!(scene.mission().status, MissionStatus::Queued);
+    assert_eq!(scene.worker().status, WorkerStatus::Error);
+    assert_eq!(scene.worker().current_mission_id, None);
+}
+
+#[test]
 fn error502_a_worker_that_comes_back_in_time_is_followed_on() {
     let mut scene = Scene::scraping();
     scene.answer(away());

@@ -574,7 +574,13 @@ impl Draft {
         self.blame(blame, settings);
         self.worker.error_code = Some(code);
         self.worker.error_message = Some(message.to_owned());
-        if self.mission.is_some() {
+        if self.mission.is_some() && code == ErrorCode::Error502 {
+            // Nothing runs for it yet, and another worker may take it.
+            self.put_back();
+            let wait = settings.timing.backoff_after(self.worker.session_errors + 1);
+            self.worker.session_errors += 1;
+            self.worker.next_attempt_at = Some(later(self.now, wait));
+        } else if self.mission.is_some() {
             self.retry_or_fail(code, message, settings);
         } else {
             self.worker.session_errors += 1;
