@@ -3,7 +3,7 @@
 //! Several processes may start at once. On PostgreSQL all of it is one transaction under a
 //! transaction-level advisory lock (which a pooler in transaction mode keeps), and a database
 //! that is up to date is left alone, so that no right to change the schema is needed then. On
-//! DuckDB the owner of the file is alone; each migration is a transaction between checkpoints.
+//! DuckDB the owner of the file is alone, and all of it is one transaction between checkpoints.
 //!
 //! An id may begin with the name of a series and a colon (`pncp:001`). Each series is a list of its
 //! own: what is unknown in another one says nothing.
@@ -11,6 +11,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio_postgres::types::Type;
 
@@ -167,34 +169,48 @@ async fn on_duckdb(duck: &Duck, migrations: &[Migration]) -> Result<Applied> {
             connection.query_row(sql, [exists_in], |row| row.get(0))
         })
         .await?;
-    if !exists {
-        let ground = format!("CREATE SCHEMA IF NOT EXISTS {schema}; {};", schema.apply(LEDGER));
-        duck.reshape(move |connection| connection.execute_batch(&ground)).await?;
-    }
-    let read = duck.sql(READ);
-    let applied: BTreeSet<String> = duck
-        .read(operation, move |connection| {
+    let mut applied = BTreeSet::new();
+    if exists {
+        let read = duck.sql(READ);
+        let job = move |connection: &duckdb::Connection| {
             let mut statement = connection.prepare(&read)?;
             statement.query_map([], |row| row.get(0))?.collect()
-        })
-        .await?;
-    let mut done = Vec::new();
-    for migration in missing(migrations, &applied)? {
-        let sql = schema.apply(&migration.duckdb).into_owned();
-        let record = duck.sql(
-            "INSERT INTO kodus_workflow.schema_migrations (id, description, executed_at)
-             VALUES ($1, $2, make_timestamp($3))",
-        );
-        let now = crate::micros(duck.clock().now());
-        let (id, description) = (migration.id.to_string(), migration.description.to_string());
-        duck.reshape(move |connection| {
-            connection.execute_batch(&sql)?;
-            let params = duckdb::params![id, description, now];
-            connection.execute(&record, params).map(|_| ())
-        })
-        .await
-        .map_err(|error| at(migration, error))?;
-        done.push(migration.id.to_string());
+        };
+        applied = duck.read(operation, job).await?;
     }
-    Ok(done)
+    let missing = missing(migrations, &applied)?;
+    if missing.is_empty() {
+        return Ok(Vec::new());
+    }
+    let record = duck.sql(
+        "INSERT INTO kodus_workflow.schema_migrations (id, description, executed_at)
+         VALUES ($1, $2, make_timestamp($3))",
+    );
+    let now = crate::micros(duck.clock().now());
+    let steps: Vec<_> = missing
+        .iter()
+        .map(|m| {
+            (m.id.to_string(), m.description.to_string(), schema.apply(&m.duckdb).into_owned())
+        })
+        .collect();
+    let reached = Arc::new(AtomicUsize::new(0));
+    let at_step = Arc::clone(&reached);
+    let ground = format!("CREATE SCHEMA IF NOT EXISTS {schema}; {};", schema.apply(LEDGER));
+    duck.reshape(move |connection| {
+        if !exists {
+            connection.execute_batch(&ground)?;
+        }
+        for (id, description, sql) in steps {
+            connection.execute_batch(&sql)?;
+            connection.execute(&record, duckdb::params![id, description, now])?;
+            at_step.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    })
+    .await
+    .map_err(|error| match missing.get(reached.load(Ordering::Relaxed)) {
+        Some(migration) => at(migration, error),
+        None => error,
+    })?;
+    Ok(missing.iter().map(|m| m.id.to_string()).collect())
 }

@@ -89,14 +89,16 @@ impl Sink {
     }
 }
 
+/// One transaction after the other; while one is written, the next is filled.
 async fn write_all(
     store: Arc<dyn Store>,
     mut waiting: mpsc::Receiver<Item>,
     under_way: Arc<AtomicUsize>,
 ) -> Result<()> {
-    let mut batch = Vec::with_capacity(PAGES);
+    let mut before = None;
     while let Some(first) = waiting.recv().await {
         let mut bytes = size(&first);
+        let mut batch = Vec::with_capacity(PAGES);
         batch.push(first);
         let until = Instant::now() + LINGER;
         while batch.len() < PAGES && bytes < BYTES {
@@ -104,9 +106,17 @@ async fn write_all(
             bytes += size(&next);
             batch.push(next);
         }
-        write(&*store, std::mem::take(&mut batch)).await?;
+        ended(before.take()).await?;
+        before = Some(tokio::spawn(write(Arc::clone(&store), batch)));
     }
-    Ok(())
+    ended(before).await
+}
+
+async fn ended(transaction: Option<JoinHandle<Result<()>>>) -> Result<()> {
+    match transaction {
+        Some(transaction) => transaction.await?,
+        None => Ok(()),
+    }
 }
 
 /// The next item: at once, or while more is under way and until a time.
@@ -133,7 +143,7 @@ fn size(item: &Item) -> usize {
     item.arrival.body.as_ref().map_or(0, bytes::Bytes::len)
 }
 
-async fn write(store: &dyn Store, batch: Vec<Item>) -> Result<()> {
+async fn write(store: Arc<dyn Store>, batch: Vec<Item>) -> Result<()> {
     let mut places: HashMap<(ExtractionId, Token), usize> = HashMap::new();
     let mut writes: Vec<Write> = Vec::new();
     let mut replies = Vec::with_capacity(batch.len());
@@ -145,7 +155,7 @@ async fn write(store: &dyn Store, batch: Vec<Item>) -> Result<()> {
         writes[place].arrivals.push(arrival);
         replies.push((place, reply));
     }
-    let written = persist(store, writes).await?;
+    let written = persist(&*store, writes).await?;
     for (place, reply) in replies {
         let _nobody_waits = reply.send(written.get(place).copied());
     }

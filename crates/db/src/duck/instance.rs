@@ -167,7 +167,7 @@ impl Shared {
         })
     }
 
-    fn log_length(&self) -> u64 {
+    pub(super) fn log_length(&self) -> u64 {
         std::fs::metadata(damage::log(&self.path)).map_or(0, |log| log.len())
     }
 

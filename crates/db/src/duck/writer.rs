@@ -186,8 +186,11 @@ fn transaction(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> duckdb::Re
 
 fn run_reshape(shared: &Shared, job: Reshape) -> Result<()> {
     shared.check_free_space()?;
+    let is_folded = shared.log_length() == 0;
     shared.with_writer("change the schema", |connection| {
-        connection.execute_batch("CHECKPOINT")?;
+        if !is_folded {
+            connection.execute_batch("CHECKPOINT")?;
+        }
         let outcome = connection
             .execute_batch("BEGIN")
             .and_then(|()| job(connection))
