@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio_postgres::error::SqlState;
+
 use crate::duck::Holder;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -64,6 +66,17 @@ fn postgres_text(error: &tokio_postgres::Error) -> String {
     }
 }
 
+/// Whether what was prepared is gone, or is for tables as they were before. Nothing has run.
+pub(crate) fn is_outdated(error: &tokio_postgres::Error) -> bool {
+    match error.as_db_error() {
+        Some(db) => {
+            *db.code() == SqlState::INVALID_SQL_STATEMENT_NAME
+                || db.message().starts_with("cached plan")
+        }
+        None => false,
+    }
+}
+
 fn is_io(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
 }
@@ -83,6 +96,7 @@ impl Error {
                     let state = state.code();
                     ["08", "53", "57", "40"].iter().any(|class| state.starts_with(class))
                         || state == "25006"
+                        || is_outdated(source)
                 }
                 // A cut connection; not a value that cannot be read as the type asked for.
                 None => source.is_closed() || is_io(source),

@@ -14,7 +14,6 @@ pub struct Bell {
     /// What people change: the queue, cancellations, the mode.
     work: Ring,
     proxies: Ring,
-    leases: Ring,
     outside: Option<Pg>,
 }
 
@@ -73,15 +72,10 @@ impl Bell {
         self.proxies.ring();
     }
 
-    pub(crate) fn leases(&self) {
-        self.leases.ring();
-    }
-
     pub(crate) fn ears(&self) -> Ears {
         Ears {
             work: (self.work.clone(), self.work.count()),
             proxies: (self.proxies.clone(), self.proxies.count()),
-            leases: (self.leases.clone(), self.leases.count()),
         }
     }
 }
@@ -97,13 +91,12 @@ async fn hear(mut listener: Listener, work: Ring) {
 pub(crate) struct Ears {
     work: (Ring, u64),
     proxies: (Ring, u64),
-    leases: (Ring, u64),
 }
 
 impl Ears {
     /// What rang until now is answered by the look that follows.
     pub(crate) fn forget(&mut self) {
-        for (ring, seen) in [&mut self.work, &mut self.proxies, &mut self.leases] {
+        for (ring, seen) in [&mut self.work, &mut self.proxies] {
             *seen = ring.count();
         }
     }
@@ -116,14 +109,6 @@ impl Ears {
         tokio::select! {
             biased;
             () = self.proxies.0.rung(&mut self.proxies.1) => {}
-            () = self.work.0.rung(&mut self.work.1) => {}
-        }
-    }
-
-    pub(crate) async fn leases_or_work(&mut self) {
-        tokio::select! {
-            biased;
-            () = self.leases.0.rung(&mut self.leases.1) => {}
             () = self.work.0.rung(&mut self.work.1) => {}
         }
     }

@@ -81,6 +81,7 @@ pub struct Tables {
     queue: BTreeSet<(Timestamp, MissionId)>,
     /// What is being stored, or waits to be without being scraped.
     storing: BTreeSet<MissionId>,
+    counts: Counts,
     adjustable: Adjustable,
     control: Control,
     last_token: Token,
@@ -102,6 +103,7 @@ impl Default for Tables {
             unlinked: BTreeMap::new(),
             queue: BTreeSet::new(),
             storing: BTreeSet::new(),
+            counts: Counts::default(),
             adjustable: Adjustable::default(),
             control: Control { mode: Mode::Off, task_id: None },
             last_token: 0,
@@ -156,11 +158,13 @@ impl Tables {
     }
 
     fn put(&mut self, mission: Mission) {
-        if let Some(old) = self.missions.get(&mission.id)
-            && let Some(at) = old.queued_at
-        {
-            self.queue.remove(&(at, old.id.clone()));
+        if let Some(old) = self.missions.get(&mission.id) {
+            if let Some(at) = old.queued_at {
+                self.queue.remove(&(at, old.id.clone()));
+            }
+            *counted(&mut self.counts, old) -= 1;
         }
+        *counted(&mut self.counts, &mission) += 1;
         self.storing.remove(&mission.id);
         let has_data = mission.worker_data_url.is_some();
         match (mission.status, mission.queued_at) {
@@ -366,6 +370,21 @@ impl Tables {
     }
 }
 
+/// Where a mission is counted.
+fn counted<'a>(counts: &'a mut Counts, mission: &Mission) -> &'a mut i64 {
+    match mission.status {
+        MissionStatus::Queued if mission.queued_at.is_none() => &mut counts.bank,
+        MissionStatus::Queued => &mut counts.queued,
+        MissionStatus::Running if mission.checkpoint == Some(Checkpoint::Armazenamento) => {
+            &mut counts.armazenamento
+        }
+        MissionStatus::Running => &mut counts.extracao,
+        MissionStatus::Completed => &mut counts.completed,
+        MissionStatus::Failed => &mut counts.failed,
+        MissionStatus::Canceled => &mut counts.canceled,
+    }
+}
+
 fn matches(mission: &Mission, filter: &Filter) -> bool {
     let is = |wanted: bool| wanted;
     let in_bank = mission.status == MissionStatus::Queued && mission.queued_at.is_none();
@@ -480,22 +499,7 @@ impl Store for Memory {
     }
 
     async fn counts(&self) -> Result<Counts> {
-        let mut counts = Counts::default();
-        for mission in self.tables().missions.values() {
-            let place = match mission.status {
-                MissionStatus::Queued if mission.queued_at.is_none() => &mut counts.bank,
-                MissionStatus::Queued => &mut counts.queued,
-                MissionStatus::Running if mission.checkpoint == Some(Checkpoint::Armazenamento) => {
-                    &mut counts.armazenamento
-                }
-                MissionStatus::Running => &mut counts.extracao,
-                MissionStatus::Completed => &mut counts.completed,
-                MissionStatus::Failed => &mut counts.failed,
-                MissionStatus::Canceled => &mut counts.canceled,
-            };
-            *place += 1;
-        }
-        Ok(counts)
+        Ok(self.tables().counts)
     }
 
     async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {
@@ -988,10 +992,7 @@ impl Store for Memory {
         self.thawed().await;
         let now = self.now();
         let mut tables = self.tables();
-        let is_free = |view: &View| {
-            view.worker.status == WorkerStatus::Ready && view.worker.current_mission_id.is_none()
-        };
-        let Some(view) = tables.view(worker, token).filter(is_free) else {
+        let Some(view) = tables.view(worker, token).filter(View::is_free) else {
             return Ok(Assigned::Lost);
         };
         let next = tables.queue.first().and_then(|(_, id)| tables.missions.get(id));
@@ -999,11 +1000,9 @@ impl Store for Memory {
             return Ok(Assigned::NothingQueued);
         };
         let step = worker::assigned(&view, &mission, now);
-        let after = step.mission.as_ref().map(|(_, mission)| mission.clone());
-        match (tables.apply(step, &self.clock), after) {
-            (true, Some(mission)) => Ok(Assigned::Mission(Box::new(mission))),
-            _ => Ok(Assigned::Lost),
-        }
+        let after = Box::new(view.after(&step));
+        let is_written = tables.apply(step, &self.clock);
+        Ok(if is_written { Assigned::With(after) } else { Assigned::Lost })
     }
 
     async fn apply(&self, steps: Vec<Step>) -> Result<Vec<bool>> {

@@ -211,7 +211,8 @@ pub enum Opened {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Assigned {
-    Mission(Box<Mission>),
+    /// The worker as it is now, with its mission.
+    With(Box<View>),
     NothingQueued,
     Lost,
 }

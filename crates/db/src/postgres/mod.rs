@@ -20,9 +20,9 @@ use deadpool_postgres::{Object, Pool};
 use jiff::Timestamp;
 use secrecy::SecretString;
 use tokio_postgres::Row;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
+use crate::error::is_outdated;
 use crate::{Clock, Error, Result, Schema};
 
 pub use copy::CopyIn;
@@ -195,14 +195,6 @@ async fn prepared(
     let statement = client.prepare_typed_cached(sql, &types).await?;
     let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
     client.query(&statement, &values).await
-}
-
-/// Whether a prepared statement is not there (any more), or its tables have changed since.
-fn is_outdated(error: &tokio_postgres::Error) -> bool {
-    matches!(
-        error.code(),
-        Some(&SqlState::INVALID_SQL_STATEMENT_NAME | &SqlState::FEATURE_NOT_SUPPORTED)
-    )
 }
 
 /// Whether the connection is gone, or about to be: trouble on the line, or the server said so.

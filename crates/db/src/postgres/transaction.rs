@@ -4,8 +4,11 @@
 //! trip of its own. A transaction that is dropped before its end takes its connection with it: the
 //! server rolls back, and nobody inherits a statement that is still under way.
 
+use std::sync::atomic::Ordering;
+
 use deadpool_postgres::Object;
 use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 
 use super::{Param, Pg};
 use crate::{Error, Result};
@@ -24,6 +27,12 @@ impl std::fmt::Debug for Transaction<'_> {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Planned {
+    Now,
+    Once,
+}
+
 impl Pg {
     pub async fn transaction(&self, operation: &'static str) -> Result<Transaction<'_>> {
         let client = Some(self.client().await?);
@@ -33,12 +42,23 @@ impl Pg {
 
 impl Transaction<'_> {
     pub async fn query(&mut self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
-        self.send(sql, params, false).await
+        self.send(sql, params, Planned::Now, false).await
+    }
+
+    /// The same for a statement that runs all the time: it is planned once, where that is possible.
+    pub async fn query_prepared(&mut self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        self.send(sql, params, Planned::Once, false).await
     }
 
     /// The last statement, and what it leaves is committed; nothing is if it fails.
     pub async fn finish(mut self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
-        let rows = self.send(sql, params, true).await?;
+        let rows = self.send(sql, params, Planned::Now, true).await?;
+        self.client = None;
+        Ok(rows)
+    }
+
+    pub async fn finish_prepared(mut self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        let rows = self.send(sql, params, Planned::Once, true).await?;
         self.client = None;
         Ok(rows)
     }
@@ -53,16 +73,36 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    async fn send(&mut self, sql: &str, params: &[Param<'_>], is_last: bool) -> Result<Vec<Row>> {
+    async fn send(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        planned: Planned,
+        is_last: bool,
+    ) -> Result<Vec<Row>> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let Some(client) = &self.client else { return Ok(Vec::new()) };
         let sql = self.pg.schema.apply(sql);
-        // Requests of one connection are answered in the order in which they are first polled.
-        let begin = async { if is_first { client.batch_execute("BEGIN").await } else { Ok(()) } };
-        let commit = async { if is_last { client.batch_execute("COMMIT").await } else { Ok(()) } };
+        let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
+        let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
+        let prepares = planned == Planned::Once && self.pg.sessions.load(Ordering::Relaxed);
         let all = async {
-            let (has_begun, rows, has_committed) =
-                tokio::join!(biased; begin, client.query_typed(&sql, params), commit);
+            let mut statement = None;
+            if prepares {
+                statement = Some(client.prepare_typed_cached(&sql, &types).await?);
+            }
+            let ask = async {
+                match &statement {
+                    Some(statement) => client.query(statement, &values).await,
+                    None => client.query_typed(&sql, params).await,
+                }
+            };
+            let begin =
+                async { if is_first { client.batch_execute("BEGIN").await } else { Ok(()) } };
+            let commit =
+                async { if is_last { client.batch_execute("COMMIT").await } else { Ok(()) } };
+            // Requests of one connection are answered in the order in which they are first polled.
+            let (has_begun, rows, has_committed) = tokio::join!(biased; begin, ask, commit);
             has_begun?;
             let rows = rows?;
             has_committed?;

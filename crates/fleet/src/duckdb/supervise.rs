@@ -70,11 +70,7 @@ impl DuckDb {
         let (clock, now) = (self.duck.clock().clone(), self.now());
         let worker = worker.clone();
         let job = move |tx: &Connection| {
-            let is_free = |view: &View| {
-                view.worker.status == WorkerStatus::Ready
-                    && view.worker.current_mission_id.is_none()
-            };
-            let Some(view) = view(tx, &worker, token)?.filter(is_free) else {
+            let Some(view) = view(tx, &worker, token)?.filter(View::is_free) else {
                 return Ok(Assigned::Lost);
             };
             let Some(mission) = first_of_the_queue(tx)? else {
@@ -82,10 +78,10 @@ impl DuckDb {
             };
             let step = worker::assigned(&view, &mission, now);
             let is_written = write(tx, &clock, &view, Some(&mission), &step)?;
-            let after = step.mission.map(|(_, mission)| mission);
-            Ok(match after.filter(|_| is_written) {
-                Some(mission) => Assigned::Mission(Box::new(mission)),
-                None => Assigned::Lost,
+            Ok(if is_written {
+                Assigned::With(Box::new(view.after(&step)))
+            } else {
+                Assigned::Lost
             })
         };
         Ok(self.duck.write("take the next mission", job).await?)

@@ -184,7 +184,7 @@ impl Scene {
                 }
                 Todo::Assign => {
                     let assigned = ready(self.memory.assign(&W.into(), self.token)).unwrap();
-                    assert!(matches!(assigned, Assigned::Mission(_)), "{assigned:?}");
+                    assert!(matches!(assigned, Assigned::With(_)), "{assigned:?}");
                 }
                 other => return other,
             }
@@ -745,9 +745,24 @@ fn error301_and_error302_before_it_accepts_are_a_wait_that_spends_nothing() {
         assert_eq!(mission.error_code, Some(code));
         let told = scene.events().iter().filter(|e| **e == EventKind::WriterFailed).count();
         assert_eq!(told, 1, "once, not thirty times");
+        assert_eq!(scene.write_answer(Reply::Unknown), writer::Ask::Status);
         scene.accepted();
         assert_eq!(scene.mission().error_code, None);
     }
+}
+
+#[test]
+fn a_job_whose_acceptance_was_not_heard_is_asked_for_before_it_is_sent_again() {
+    let mut scene = Scene::storing();
+    assert_eq!(scene.write_answer(away()), writer::Ask::Process);
+    scene.pass(300);
+    let heard = scene.write_answer(written(WriteStatus::Completed, 1500));
+    assert_eq!(heard, writer::Ask::Status);
+    assert_eq!(scene.mission().error_code, None);
+    assert_eq!(scene.write_answer(written(WriteStatus::Completed, 1500)), writer::Ask::Status);
+    assert_eq!(scene.mission().status, MissionStatus::Completed);
+    let begun = scene.events().iter().filter(|e| **e == EventKind::WriterStarted).count();
+    assert_eq!(begun, 1);
 }
 
 #[test]

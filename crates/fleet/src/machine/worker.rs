@@ -27,6 +27,29 @@ pub struct View {
     pub mode: Mode,
 }
 
+impl View {
+    /// The same when a step of it is written; what others have changed since, it does not show.
+    #[must_use]
+    pub fn after(&self, step: &Step) -> Self {
+        let mut next = self.clone();
+        if let Some((_, worker)) = &step.worker {
+            next.worker = worker.clone();
+        }
+        if let Some((_, mission)) = &step.mission {
+            next.mission = Some(mission.clone());
+        }
+        next.mission =
+            next.mission.filter(|m| next.worker.current_mission_id == Some(m.id.clone()));
+        next.proxy = next.proxy.filter(|_| !step.releases_proxy);
+        next
+    }
+
+    /// Whether it could take a mission.
+    pub(crate) fn is_free(&self) -> bool {
+        self.worker.status == WorkerStatus::Ready && self.worker.current_mission_id.is_none()
+    }
+}
+
 /// What is to be done for a worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Todo {
@@ -795,7 +818,6 @@ impl Draft {
         mission.told_at = None;
         mission.phase_started_at = None;
         mission.waiting = Some(Waiting::Writer);
-        mission.held_by = None;
         let count = mission.ads_count;
         self.log(
             EventKind::ScrapeCompleted,

@@ -67,7 +67,10 @@ pub fn todo(
         return write(Draft::new(mission, token, now).choose(&writer.id, job_id));
     }
     if !is_accepted {
-        return Todo::Ask(Ask::Process, writer.id.clone(), Duration::ZERO);
+        // What it may have taken although its answer was lost is not sent twice.
+        let was_away = mission.error_code.is_some() && mission.next_attempt_at.is_some();
+        let ask = if was_away { Ask::Status } else { Ask::Process };
+        return Todo::Ask(ask, writer.id.clone(), Duration::ZERO);
     }
     // One that cannot be reached is away, not silent: its job may go on.
     let is_there = mission.waiting == Some(Waiting::WriterJob);
@@ -96,6 +99,9 @@ pub fn after(
     match (ask, reply) {
         (_, Reply::Trouble(trouble)) => draft.trouble(ask, trouble, settings),
         (Ask::Process, Reply::Accepted { job_id }) => Some(draft.accepted(job_id.as_deref())),
+        (Ask::Status, Reply::Write(_)) if mission.writer_accepted_at.is_none() => {
+            Some(draft.accepted(None))
+        }
         (Ask::Status, Reply::Write(report)) => draft.job_is(report, settings),
         // It does not know the job: the same is sent again.
         (Ask::Status, Reply::Unknown) => Some(draft.send_again()),
@@ -178,6 +184,9 @@ impl Draft {
 
     fn send_again(mut self) -> Step {
         self.mission.writer_accepted_at = None;
+        self.mission.error_code = None;
+        self.mission.error_message = None;
+        self.mission.next_attempt_at = None;
         self.mission.waiting = Some(Waiting::Writer);
         self.done()
     }
@@ -192,6 +201,7 @@ impl Draft {
             }
             Trouble::Refused { message } => match ask {
                 Ask::Process => Some(self.failed(ErrorCode::Error303, message)),
+                Ask::Status if self.mission.writer_accepted_at.is_none() => Some(self.send_again()),
                 Ask::Status => None,
             },
             Trouble::Away { message, code } => {
@@ -307,6 +317,7 @@ impl Draft {
         self.mission.error_message = Some(message.to_owned());
         if code.is_retried() && self.mission.retry_count < RETRIES {
             self.mission.retry_count += 1;
+            self.mission.next_attempt_at = None;
             self.mission.writer_accepted_at = None;
             self.mission.writer_processed = None;
             self.mission.writer_moved_at = None;

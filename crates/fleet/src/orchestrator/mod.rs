@@ -19,8 +19,9 @@ use jiff::{SignedDuration, Timestamp};
 use lavra_tasks::model::{ProcessId, Token};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::run::Ended;
@@ -29,7 +30,7 @@ use crate::bell::{Bell, Ears};
 use crate::error::{Error, Result};
 use crate::keys::Keys;
 use crate::machine::Step;
-use crate::model::{Checkpoint, MissionStatus};
+use crate::model::{MissionId, MissionStatus};
 use crate::settings::{Settings, Timing};
 use crate::store::{Leased, Store};
 
@@ -94,7 +95,8 @@ impl Orchestrator {
     /// Looks after its share of workers and missions until `stop`, and then leaves them to others
     /// as they are: sessions stand, jobs run.
     pub async fn supervise(&self, stop: &CancellationToken) -> Result<()> {
-        let mut loops = Loops::default();
+        let (hand, mut handed) = mpsc::unbounded_channel();
+        let mut loops = Loops { hand, running: JoinSet::new(), known: BTreeMap::new() };
         let mut ears = self.bell.ears();
         while !stop.is_cancelled() {
             ears.forget();
@@ -105,14 +107,28 @@ impl Orchestrator {
                 }
                 Err(error) => return Err(error),
             }
-            // Jobs that end one after the other are leased together.
-            tokio::time::sleep(AT_MOST_EVERY).await;
-            tokio::select! {
-                biased;
-                () = tokio::time::sleep(self.timing.heartbeat) => {}
-                () = ears.leases_or_work() => {}
-                Some(ended) = loops.running.join_next() => loops.ended(ended.ok()),
-                () = stop.cancelled() => {}
+            let earliest = Instant::now() + AT_MOST_EVERY;
+            let turn = tokio::time::sleep(self.timing.heartbeat);
+            tokio::pin!(turn);
+            loop {
+                let rung = async {
+                    tokio::time::sleep_until(earliest).await;
+                    ears.work().await;
+                };
+                tokio::select! {
+                    biased;
+                    () = &mut turn => break,
+                    () = rung => break,
+                    Some((mission, token)) = handed.recv() => {
+                        loops.start(Held::Mission(mission), token, self);
+                    }
+                    Some(ended) = loops.running.join_next() => {
+                        if loops.ended(ended.ok()) {
+                            break;
+                        }
+                    }
+                    () = stop.cancelled() => break,
+                }
             }
         }
         loops.stop().await;
@@ -158,20 +174,13 @@ impl Orchestrator {
     /// or not as they were.
     async fn write(&self, step: Step) -> Result<bool> {
         let frees_proxy = step.releases_proxy;
-        let (mut is_stored, mut is_queued) = (false, false);
-        if let Some((_, mission)) = &step.mission {
-            let checkpoint = mission.checkpoint;
-            is_stored = checkpoint == Some(Checkpoint::Armazenamento) && mission.held_by.is_none();
-            is_queued = mission.status == MissionStatus::Queued;
-        }
+        let is_queued =
+            step.mission.as_ref().is_some_and(|(_, m)| m.status == MissionStatus::Queued);
         let written = self.patiently(|| self.store.apply(vec![step.clone()])).await?;
         let is_written = written.first() == Some(&true);
         if is_written {
             if frees_proxy {
                 self.bell.proxies();
-            }
-            if is_stored {
-                self.bell.leases();
             }
             if is_queued {
                 self.bell.work();
@@ -218,11 +227,14 @@ fn pause_after(trouble: &Trouble, timing: &Timing) -> Duration {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Held {
     Worker(crate::model::WorkerId),
-    Mission(crate::model::MissionId),
+    Mission(MissionId),
 }
 
-#[derive(Default)]
+type Hand = mpsc::UnboundedSender<(MissionId, Token)>;
+
 struct Loops {
+    /// For what one loop leaves to the next: missions whose data is there.
+    hand: Hand,
     running: JoinSet<(Held, Token)>,
     /// With which token each runs, and how it is told to stop.
     known: BTreeMap<Held, (Token, CancellationToken)>,
@@ -257,10 +269,10 @@ impl Loops {
         }
         let stop = CancellationToken::new();
         self.known.insert(what.clone(), (token, stop.clone()));
-        let orchestrator = orchestrator.clone();
+        let (orchestrator, hand) = (orchestrator.clone(), self.hand.clone());
         self.running.spawn(async move {
             let ended = match &what {
-                Held::Worker(id) => orchestrator.work(id, token, &stop).await,
+                Held::Worker(id) => orchestrator.work(id, token, &hand, &stop).await,
                 Held::Mission(id) => orchestrator.store_mission(id, token, &stop).await,
             };
             if let Err(error) = ended {
@@ -271,12 +283,13 @@ impl Loops {
         });
     }
 
-    fn ended(&mut self, ended: Option<(Held, Token)>) {
-        if let Some((what, token)) = ended
-            && self.known.get(&what).is_some_and(|(known, _)| *known == token)
-        {
+    /// Whether it was a worker's: those end only when they are to be leased anew.
+    fn ended(&mut self, ended: Option<(Held, Token)>) -> bool {
+        let Some((what, token)) = ended else { return false };
+        if self.known.get(&what).is_some_and(|(known, _)| *known == token) {
             self.known.remove(&what);
         }
+        matches!(what, Held::Worker(_))
     }
 
     /// All end between two steps; one that cannot, because its question is not answered or the store

@@ -6,11 +6,12 @@ use lavra_tasks::model::Token;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Orchestrator, Patience, pause_after, wait};
+use super::{Hand, Orchestrator, Patience, pause_after, wait};
 use crate::api::{Reply, WorkerApi};
 use crate::error::Result;
+use crate::machine::Step;
 use crate::machine::worker::{Ask, Todo, View, after, todo, waits_for};
-use crate::model::{SessionId, Waiting, WorkerId};
+use crate::model::{Checkpoint, MissionId, MissionStatus, SessionId, Waiting, WorkerId};
 use crate::store::{Assigned, Opened, Opening, Thing};
 
 /// What was asked last, and from when on it may be asked again.
@@ -30,20 +31,38 @@ impl Asked {
     }
 }
 
+/// The mission whose data a step says is there, to be stored.
+fn has_data(step: &Step) -> Option<MissionId> {
+    let (_, mission) = step.mission.as_ref()?;
+    let is_to_store = mission.status == MissionStatus::Running
+        && mission.checkpoint == Some(Checkpoint::Armazenamento);
+    is_to_store.then(|| mission.id.clone())
+}
+
 impl Orchestrator {
     /// Does for a worker what its rows say, until it is someone else's or it is told to end.
     pub(super) async fn work(
         &self,
         id: &WorkerId,
         token: Token,
+        hand: &Hand,
         until: &CancellationToken,
     ) -> Result<()> {
         let mut patience = Patience::new(self);
         let mut asked = Asked::default();
+        // What a step of ours has left, where the next one cannot wait for a look.
+        let mut left: Option<View> = None;
         while !until.is_cancelled() {
-            patience.ears.forget();
-            let view = self.patiently(|| self.store.view(id, token)).await?;
-            let Some(view) = view else { return Ok(()) };
+            let is_looked_at = left.is_none();
+            let view = match left.take() {
+                Some(view) => view,
+                None => {
+                    patience.ears.forget();
+                    let view = self.patiently(|| self.store.view(id, token)).await?;
+                    let Some(view) = view else { return Ok(()) };
+                    view
+                }
+            };
             match todo(&view, &self.settings(), self.now()) {
                 Todo::Leave => patience.work(until).await,
                 Todo::Rest(waiting) => {
@@ -84,8 +103,9 @@ impl Orchestrator {
                     }
                 }
                 Todo::Assign => match self.patiently(|| self.store.assign(id, token)).await? {
-                    Assigned::Mission(_) => {}
-                    Assigned::NothingQueued => patience.work(until).await,
+                    Assigned::With(view) => left = Some(*view),
+                    Assigned::NothingQueued if is_looked_at => patience.work(until).await,
+                    Assigned::NothingQueued => {}
                     Assigned::Lost => self.was_refused(id).await,
                 },
                 Todo::Ask(ask, every) => {
@@ -109,10 +129,15 @@ impl Orchestrator {
                         _ => None,
                     };
                     let step = after(&view, ask, &reply, &self.settings(), self.now());
-                    if let Some(step) = step
-                        && !self.write(step).await?
-                    {
+                    let Some(step) = step else { continue };
+                    left = Some(view.after(&step)).filter(View::is_free);
+                    let scraped = has_data(&step);
+                    if !self.write(step).await? {
+                        left = None;
                         self.was_refused(id).await;
+                    } else if let Some(mission) = scraped {
+                        // Nobody takes it where all ends; a lease finds it.
+                        let _all_ends = hand.send((mission, token));
                     }
                 }
             }

@@ -166,11 +166,11 @@ impl Postgres {
         let number = Lock::Openings.number();
         let [worker_id, worker_token] = who.clone();
         let locked = transaction
-            .query(LOCK_TO_OPEN, &[worker_id, worker_token, (&number as _, Type::INT8)])
+            .query_prepared(LOCK_TO_OPEN, &[worker_id, worker_token, (&number as _, Type::INT8)])
             .await?;
         let rows = match locked.as_slice() {
             [] => Vec::new(),
-            _ => transaction.query(&look, &who).await?,
+            _ => transaction.query_prepared(&look, &who).await?,
         };
         let Some(prospect) = Prospect::read(operation, &rows)? else {
             transaction.rollback().await?;
@@ -182,7 +182,7 @@ impl Postgres {
         }
         let place = opening.luck.checked_rem(prospect.free).unwrap_or(0) as i64;
         let params = [(id as _, Type::TEXT), (&place as _, Type::INT8)];
-        let rows = transaction.query(&sql(CHOOSE), &params).await?;
+        let rows = transaction.query_prepared(&sql(CHOOSE), &params).await?;
         let Some(chosen) = rows.first() else {
             match worker::no_proxy(&prospect.view, prospect.now) {
                 Some(step) => _ = self.write_last(transaction, &step).await?,
@@ -201,7 +201,7 @@ impl Postgres {
         let operation = "assign a mission";
         let mut transaction = self.pg.transaction(operation).await?;
         let params = [(&worker.0 as _, Type::TEXT), (&token as _, Type::INT8)];
-        let rows = transaction.query(&sql(LOOK_TO_ASSIGN), &params).await?;
+        let rows = transaction.query_prepared(&sql(LOOK_TO_ASSIGN), &params).await?;
         let Some(found) = rows.first() else {
             transaction.rollback().await?;
             return Ok(Assigned::Lost);
@@ -214,7 +214,6 @@ impl Postgres {
         let mission: Mission = row::read(&next)?;
         let step = worker::assigned(&view, &mission, now);
         let is_written = self.write_last(transaction, &step).await?;
-        let after = step.mission.map(|(_, mission)| Box::new(mission));
-        Ok(after.filter(|_| is_written).map_or(Assigned::Lost, Assigned::Mission))
+        Ok(if is_written { Assigned::With(Box::new(view.after(&step))) } else { Assigned::Lost })
     }
 }

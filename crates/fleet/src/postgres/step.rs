@@ -297,7 +297,7 @@ impl Postgres {
         step: &Step,
     ) -> Result<bool> {
         let rows = Rows::of(std::slice::from_ref(step), self.pg.clock())?;
-        let rows = transaction.finish(WRITE, &rows.params()).await?;
+        let rows = transaction.finish_prepared(WRITE, &rows.params()).await?;
         Ok(!rows.is_empty())
     }
 }

@@ -20,8 +20,12 @@ async fn claim_among(count: i64) -> Duration {
         let start = Instant::now();
         let assigned = world.store.assign(worker, *token).await.unwrap();
         times.push(start.elapsed());
-        let Assigned::Mission(mission) = assigned else { panic!("{assigned:?}") };
-        assert_eq!(mission.id.0, format!("mis_{:032x}", place + 1), "in the order of the queue");
+        let Assigned::With(view) = assigned else { panic!("{assigned:?}") };
+        assert_eq!(
+            view.mission.unwrap().id.0,
+            format!("mis_{:032x}", place + 1),
+            "in the order of the queue"
+        );
     }
     times.sort();
     times[times.len() / 2]

@@ -143,6 +143,14 @@ impl Both {
         Worker { token: self.token(worker.token), ..worker }
     }
 
+    fn view(&self, view: View) -> View {
+        View {
+            worker: self.worker(view.worker),
+            mission: view.mission.map(|mission| self.mission(mission)),
+            ..view
+        }
+    }
+
     async fn compare(&self) {
         let all = Filter::default();
         let missions = self.duck.missions(&all, None, usize::MAX).await.unwrap();
@@ -263,11 +271,7 @@ impl Both {
         let Some((id, on_duckdb, in_memory)) = dice.pick(&self.workers).cloned() else { return };
         let memory = self.memory.view(&id, in_memory).await.unwrap();
         let duck = self.duck.view(&id, on_duckdb).await.unwrap();
-        let normal = duck.clone().map(|view| View {
-            worker: self.worker(view.worker),
-            mission: view.mission.map(|mission| self.mission(mission)),
-            ..view
-        });
+        let normal = duck.clone().map(|view| self.view(view));
         assert_eq!(normal, memory);
         let (Some(duck), Some(memory)) = (duck, memory) else { return };
         let session = SessionId(format!("ses_{:05}", self.next()));
@@ -363,7 +367,7 @@ impl Both {
     async fn assign(&self, id: &WorkerId, on_duckdb: Token, in_memory: Token) {
         let memory = self.memory.assign(id, in_memory).await.unwrap();
         let duck = match self.duck.assign(id, on_duckdb).await.unwrap() {
-            Assigned::Mission(mission) => Assigned::Mission(Box::new(self.mission(*mission))),
+            Assigned::With(view) => Assigned::With(Box::new(self.view(*view))),
             other => other,
         };
         assert_eq!(duck, memory);

@@ -105,8 +105,8 @@ async fn rows_of_the_older_schema_stay_and_can_be_worked_on() {
     assert_eq!(proxy.id.0, "p1");
     world.make_ready(&lease).await;
     let assigned = world.store.assign(&lease.0, lease.1).await.unwrap();
-    let Assigned::Mission(mission) = assigned else { panic!("{assigned:?}") };
-    assert_eq!(mission.id, ids[0], "the oldest of the queue");
+    let Assigned::With(view) = assigned else { panic!("{assigned:?}") };
+    assert_eq!(view.mission.unwrap().id, ids[0], "the oldest of the queue");
 
     // To the end, with a value that the type has only since.
     let view = world.view(&lease).await;

@@ -1,7 +1,8 @@
 //! Everything that happens to orchestrators, and what people do meanwhile.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lavra_fleet::Bell;
@@ -22,6 +23,8 @@ pub(super) struct Stage {
     pub(super) wires: Arc<Wires>,
     pub(super) bell: Bell,
     pub(super) seed: u64,
+    /// Missions that a person has tried again: what was written may be written again.
+    pub(super) tried_again: Mutex<BTreeSet<MissionId>>,
 }
 
 /// A process that orchestrates.
@@ -127,6 +130,10 @@ async fn operate(stage: &Stage, dice: &mut SmallRng, chaos: bool, retries: &mut 
             _ => None,
         };
         if let Some((id, wish)) = wish {
+            if let Wish::Retry { .. } = wish {
+                let mut again = stage.tried_again.lock().unwrap_or_else(PoisonError::into_inner);
+                again.insert(id.clone());
+            }
             let filter = Filter { ids: vec![id], ..Filter::default() };
             let _always = stage.memory.wish(&filter, wish, "user").await;
         }

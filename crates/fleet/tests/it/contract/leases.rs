@@ -94,7 +94,7 @@ async fn what_a_silent_process_held_is_taken_over_with_its_mission(world: World)
     let (first, leases) = world.fleet(1).await;
     world.make_ready(&leases[0]).await;
     let assigned = world.store.assign(&leases[0].0, leases[0].1).await.unwrap();
-    assert!(matches!(assigned, Assigned::Mission(_)));
+    assert!(matches!(assigned, Assigned::With(_)));
     let before = world.view(&leases[0]).await;
 
     let second = world.process();
@@ -194,8 +194,8 @@ async fn a_retry_from_the_write_goes_straight_to_storing(world: World) {
     assert!(mission.token.is_some() && mission.held_by.is_some() && mission.started_at.is_some());
     world.make_ready(&leases[0]).await;
     let assigned = world.store.assign(&leases[0].0, leases[0].1).await.unwrap();
-    let Assigned::Mission(assigned) = assigned else { panic!("{assigned:?}") };
-    assert_eq!(assigned.id, scraped, "all of it again");
+    let Assigned::With(view) = assigned else { panic!("{assigned:?}") };
+    assert_eq!(view.mission.unwrap().id, scraped, "all of it again");
 }
 
 async fn a_view_is_only_for_the_token(world: World) {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use lavra_fleet::machine::Step;
+use lavra_fleet::machine::worker::View;
 use lavra_fleet::model::{
     Checkpoint, EventKind, MissionId, MissionStatus, Proxy, ProxyId, SessionId, Waiting, WorkerId,
     WorkerStatus,
@@ -35,7 +36,7 @@ fn with(opened: Opened) -> Proxy {
 
 fn mission(assigned: &Assigned) -> Option<MissionId> {
     match assigned {
-        Assigned::Mission(mission) => Some(mission.id.clone()),
+        Assigned::With(view) => view.mission.as_ref().map(|mission| mission.id.clone()),
         Assigned::NothingQueued | Assigned::Lost => None,
     }
 }
@@ -247,15 +248,16 @@ async fn the_oldest_of_the_queue_is_assigned_first(world: World) {
     for lease in &leases {
         world.make_ready(lease).await;
         let assigned = world.store.assign(&lease.0, lease.1).await.unwrap();
-        if let Assigned::Mission(mission) = &assigned {
-            assert_eq!(**mission, world.mission(&mission.id).await, "as it is stored");
+        if let Assigned::With(view) = &assigned {
+            let mission = view.mission.as_ref().unwrap();
+            assert_eq!(*mission, world.mission(&mission.id).await, "as it is stored");
             assert_eq!(mission.status, MissionStatus::Running);
             assert_eq!(mission.checkpoint, Some(Checkpoint::Extracao));
             assert_eq!((mission.worker_id.as_ref(), mission.attempts), (Some(&lease.0), 1));
             assert_eq!((mission.token, mission.held_by), (Some(lease.1), Some(process)));
-            let view = world.view(lease).await;
-            assert_eq!(view.worker.status, WorkerStatus::Scraping);
-            assert_eq!(view.mission.as_ref(), Some(&**mission));
+            let stored = world.view(lease).await;
+            assert_eq!(stored.worker.status, WorkerStatus::Scraping);
+            assert_eq!(**view, View { has_queue: view.has_queue, ..stored });
         } else {
             assert_eq!(assigned, Assigned::NothingQueued);
         }

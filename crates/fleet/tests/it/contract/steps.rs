@@ -30,7 +30,7 @@ async fn scraping(world: &World) -> (WorkerId, Token, MissionId) {
     let (_, leases) = world.fleet(1).await;
     world.make_ready(&leases[0]).await;
     let assigned = world.store.assign(&leases[0].0, leases[0].1).await.unwrap();
-    assert!(matches!(assigned, Assigned::Mission(_)));
+    assert!(matches!(assigned, Assigned::With(_)));
     let (worker, token) = leases[0].clone();
     (worker, token, id)
 }
