@@ -2,6 +2,7 @@
 //! whether anything was lost or done twice. Longer than a test may take, so not among the tests.
 
 mod extract;
+mod fleet;
 mod servers;
 mod tasks;
 
@@ -32,6 +33,11 @@ const SCENARIOS: &[Scenario] = &[
         name: "extract",
         about: "extractions killed at random, on DuckDB and by three on PostgreSQL (--kills 200, --seed N)",
         run: extract::run,
+    },
+    Scenario {
+        name: "fleet",
+        about: "thousands of simulated fleets whose orchestrators are killed, and a day of a thousand workers (--seeds 2000, --seed N)",
+        run: fleet::run,
     },
 ];
 

@@ -4,7 +4,7 @@
 //! or a mission holds a token for it; [`Store::apply`] writes nothing for a token that is not the
 //! row's any more.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -36,7 +36,7 @@ pub struct NewMission {
     pub languages: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewWorker {
     pub id: WorkerId,
     pub name: String,
@@ -47,7 +47,18 @@ pub struct NewWorker {
     pub active: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+impl Debug for NewWorker {
+    /// Without the secret.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewWorker")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewProxy {
     pub id: ProxyId,
     pub name: String,
@@ -58,13 +69,35 @@ pub struct NewProxy {
     pub active: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+impl Debug for NewProxy {
+    /// Without the secret.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewProxy")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewWriter {
     pub id: WriterId,
     pub name: String,
     pub url: String,
     pub api_key: String,
     pub active: bool,
+}
+
+impl Debug for NewWriter {
+    /// Without the secret.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewWriter")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Something that missions are run with, by its id.
@@ -94,7 +127,7 @@ impl Thing {
 }
 
 /// What a person changes; what is `None` stays as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
     pub name: Option<String>,
     /// Of a worker or a writer.
@@ -108,6 +141,23 @@ pub struct Edit {
     pub secret: Option<String>,
     /// A proxy that is made active again starts with no failure.
     pub active: Option<bool>,
+}
+
+impl Debug for Edit {
+    /// Without the secret.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { name, url, storage_domain, host, port, username, secret, active } = self;
+        f.debug_struct("Edit")
+            .field("name", name)
+            .field("url", url)
+            .field("storage_domain", storage_domain)
+            .field("host", host)
+            .field("port", port)
+            .field("username", username)
+            .field("changes_secret", &secret.is_some())
+            .field("active", active)
+            .finish()
+    }
 }
 
 /// Why something was not added, changed or removed.

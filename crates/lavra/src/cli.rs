@@ -276,6 +276,12 @@ pub(crate) struct Simulate {
     /// Orchestrators are killed and frozen, and people cancel and retry.
     #[arg(long)]
     pub(crate) chaos: bool,
+    /// Each seed has a number of workers and of orchestrators of its own, from 1 up to these.
+    #[arg(long)]
+    pub(crate) vary: bool,
+    /// Steps are written whoever holds the rows: for the test that a simulation finds it.
+    #[arg(long, hide = true)]
+    pub(crate) break_the_guard: bool,
     /// Virtual days after which it has gone on for too long.
     #[arg(long, default_value_t = 60)]
     pub(crate) days: u64,

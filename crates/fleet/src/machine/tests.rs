@@ -1100,6 +1100,36 @@ fn the_example_of_10_2_comes_out_event_for_event() {
 }
 
 #[test]
+fn durations_are_from_each_ones_own_start() {
+    let mut scene = Scene::storing();
+    scene.pass(30);
+    scene.accepted();
+    scene.pass(44);
+    scene.write_answer(written(WriteStatus::Completed, 1500));
+    let took = |event, field: &str| scene.last(event).details[field].as_i64().unwrap();
+    assert_eq!(took(EventKind::SessionReady, "duration_ms"), 40_000);
+    assert_eq!(took(EventKind::ScrapeCompleted, "duration_ms"), 883_000);
+    // Without the wait for a writer.
+    assert_eq!(took(EventKind::WriterCompleted, "duration_ms"), 44_000);
+    let mission = scene.mission();
+    let total = mission.finished_at.unwrap().duration_since(mission.queued_at.unwrap());
+    let told = took(EventKind::MissionCompleted, "total_duration_ms");
+    assert!((told - total.as_millis() as i64).abs() <= 1, "{told} {total:?}");
+}
+
+#[test]
+fn session_count_grows_with_what_is_done_and_ends_with_the_session() {
+    let mut scene = Scene::scraping();
+    assert_eq!(scene.worker().session_count, 0);
+    scene.job(JobStatus::Completed, SessionStatus::Ready);
+    assert_eq!(scene.worker().session_count, 1);
+    scene.mode(Mode::Off);
+    scene.answer(Reply::Done);
+    scene.settle();
+    assert_eq!((scene.worker().status, scene.worker().session_count), (WorkerStatus::Idle, 0));
+}
+
+#[test]
 fn progress_is_told_on_change_and_at_most_once_a_minute() {
     let mut scene = Scene::scraping();
     let running = |count| Reply::Job {

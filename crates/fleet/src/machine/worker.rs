@@ -704,6 +704,7 @@ impl Draft {
     fn started(mut self, job_id: &str) -> Step {
         let Some((_, mission)) = &mut self.mission else { return self.done() };
         mission.worker_job_id = Some(job_id.to_owned());
+        mission.phase_started_at = Some(self.now);
         mission.waiting = Some(Waiting::Job);
         let config = json!({
             "date_start": mission.date_start, "date_end": mission.date_end,

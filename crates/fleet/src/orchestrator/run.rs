@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::Orchestrator;
 use crate::error::Result;
 use crate::model::{Mode, WorkerStatus};
+use crate::settings::Timing;
 use crate::store::{Control, Counts};
 
 /// How a run ended.
@@ -74,7 +75,8 @@ impl Orchestrator {
 
     /// Waits until every worker is idle, as long as a session may take to be closed.
     async fn until_closed(&self) -> Result<usize> {
-        let patience = self.timing.close_patience * 2 + self.timing.stale * 2;
+        let Timing { stop_patience, close_patience, stale, .. } = self.timing;
+        let patience = stop_patience + close_patience * 2 + stale * 2;
         let until = Instant::now() + patience;
         loop {
             let workers = self.patiently(|| self.store.workers()).await?;

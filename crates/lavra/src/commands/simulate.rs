@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use lavra_world::FleetFaults;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
 use crate::cli::Simulate;
@@ -21,16 +23,25 @@ pub(crate) fn run(args: &Simulate, printer: &Printer) -> anyhow::Result<Exit> {
     if args.workers == 0 || args.missions == 0 || args.orchestrators == 0 {
         return Err(BadUsage("there is nothing to simulate with none of them".into()).into());
     }
-    let scenario = |seed| Scenario {
-        seed,
-        workers: args.workers,
-        missions: args.missions,
-        proxies: args.proxies.unwrap_or(args.workers + args.workers / 4 + 2),
-        writers: 1,
-        orchestrators: args.orchestrators,
-        faults: faults.clone(),
-        chaos: args.chaos,
-        at_most: Duration::from_secs(args.days * 24 * 3600),
+    let scenario = |seed: u64| {
+        let (mut workers, mut orchestrators) = (args.workers, args.orchestrators);
+        if args.vary {
+            let mut dice = SmallRng::seed_from_u64(seed);
+            workers = dice.random_range(1..=workers);
+            orchestrators = dice.random_range(1..=orchestrators);
+        }
+        Scenario {
+            seed,
+            workers,
+            missions: args.missions,
+            proxies: args.proxies.unwrap_or(workers + workers / 4 + 2),
+            writers: 1,
+            orchestrators,
+            faults: faults.clone(),
+            chaos: args.chaos,
+            is_guarded: !args.break_the_guard,
+            at_most: Duration::from_secs(args.days * 24 * 3600),
+        }
     };
     let begun = Instant::now();
     if args.seeds <= 1 {

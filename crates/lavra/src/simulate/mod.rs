@@ -41,6 +41,8 @@ pub(crate) struct Scenario {
     pub(crate) faults: FleetFaults,
     /// Whether orchestrators are killed and frozen, and people cancel and retry.
     pub(crate) chaos: bool,
+    /// False only to see that the simulation finds what the guards prevent.
+    pub(crate) is_guarded: bool,
     /// After so much virtual time it has gone on for too long.
     pub(crate) at_most: Duration,
 }
@@ -74,6 +76,9 @@ async fn simulate(scenario: &Scenario) -> anyhow::Result<Report> {
     let memory = Memory::new(beginning());
     furnish(&memory, &world, scenario).await?;
     memory.check_steps();
+    if !scenario.is_guarded {
+        memory.break_the_guard();
+    }
     let begun = Instant::now();
     let stage = chaos::Stage {
         memory: memory.clone(),
@@ -85,7 +90,11 @@ async fn simulate(scenario: &Scenario) -> anyhow::Result<Report> {
     let runner = stage.orchestrator(0, None);
     let stop = CancellationToken::new();
     let ended = {
-        let run = runner.run(None, &stop, |_, _| {});
+        let run = async {
+            let ended = runner.run(None, &stop, |_, _| {}).await;
+            until_idle(&memory).await;
+            ended
+        };
         let chaos = chaos::play(&stage, scenario, &mut dice);
         tokio::select! {
             biased;
@@ -108,6 +117,16 @@ async fn simulate(scenario: &Scenario) -> anyhow::Result<Report> {
     let tried_again = stage.tried_again.into_inner().unwrap_or_else(PoisonError::into_inner);
     report.wrong = verdict(&memory, &world, &tried_again, begun.elapsed());
     Ok(report)
+}
+
+/// A run that ends leaves what is still open to those who supervise; whoever of them is frozen has
+/// this long to wake and see to it.
+async fn until_idle(memory: &Memory) {
+    let until = Instant::now() + Duration::from_secs(15 * 60);
+    let is_idle = || memory.tables().workers.values().all(|w| w.status == WorkerStatus::Idle);
+    while !is_idle() && Instant::now() < until {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 /// Workers, proxies, a writer, and a bank that is all in the queue.

@@ -249,6 +249,54 @@ fn a_mission_that_is_canceled_while_it_is_scraped_stops_its_job() {
     assert_all_is_well(&place, &world);
 }
 
+/// Everything that a worker or a writer may answer, over HTTP.
+const TROUBLE: &str = r#"{
+    "html": 0.02, "unauthorized": 0.02, "too_large": 0.01, "unprocessable": 0.01, "too_many": 0.02,
+    "retry_after": 0.02, "retry_after_seconds": 1, "server_error": 0.02, "refused": 0.02,
+    "timeout": 0.01, "reset": 0.02, "lost": 0.01, "slow": 0.02, "slow_most_ms": 300
+}"#;
+
+#[test]
+fn a_run_behind_pgbouncer_delivered_by_rabbitmq_survives_every_answer() {
+    let place = place(Place::behind_pgbouncer());
+    let broker = std::env::var("LAVRA_TEST_AMQP")
+        .expect("LAVRA_TEST_AMQP is not set: run it by cargo xtask test");
+    let prefix = format!("test.{}", uuid::Uuid::new_v4().simple());
+    let settings = SETTINGS.replace("[fleet]", "[fleet]\ncall_ms = 2000");
+    let settings = format!("broker = \"{broker}\"\nbroker_prefix = \"{prefix}\"\n{settings}");
+    std::fs::write(place.directory.path().join("lavra.toml"), settings).unwrap();
+    let world = World::new(3, Span::new(100, 400));
+    furnish(&place, &world, 3);
+    let faults = format!(r#"{{"worker_requests": {TROUBLE}, "writer_requests": {TROUBLE}}}"#);
+    world.fleet.set_faults(serde_json::from_str(&faults).unwrap()).unwrap();
+    let _server = serve(&place);
+    let add = ["mission", "add", "--from", "2025-01-01", "--to", "2025-01-20", "--queue"];
+    typed(&place, &[&add[..], &["--language", "pt"]].concat(), None);
+    typed(&place, &["fleet", "start"], None);
+    let over = until(Duration::from_secs(100), || {
+        let counts = counts(&place);
+        (counts["completed"].as_i64()? + counts["failed"].as_i64()? == 20).then_some(())
+    });
+    assert!(over.is_some(), "{} {}", counts(&place), place.logs());
+    assert!(counts(&place)["completed"].as_i64() > Some(10), "{}", counts(&place));
+    let failed = place.json(&["mission", "list", "--status", "failed"])["items"].clone();
+    for mission in failed.as_array().unwrap() {
+        let code = mission["error_code"].as_str().unwrap_or_default();
+        assert!(code.starts_with("ERROR"), "{mission}");
+    }
+    assert_eq!(world.fleet.violations(), Vec::<String>::new());
+}
+
+#[test]
+fn a_guard_that_is_broken_is_found_by_simulation() {
+    let args = ["simulate", "--chaos", "--seeds", "20", "--workers", "5", "--missions", "40"];
+    let place = Place::on_duckdb();
+    let output = place.run(&[&args[..], &["--orchestrators", "2", "--break-the-guard"]].concat());
+    assert!(!output.status.success(), "twenty seeds found nothing");
+    let found = String::from_utf8_lossy(&output.stdout);
+    assert!(found.contains("seed "), "{found}");
+}
+
 #[test]
 fn simulations_hold_and_are_the_same_twice() {
     let place = Place::on_duckdb();
@@ -258,7 +306,7 @@ fn simulations_hold_and_are_the_same_twice() {
         assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stdout));
         output.stdout
     };
-    run(&["--seeds", "25", "--workers", "5", "--missions", "40"]);
+    run(&["--seeds", "25", "--workers", "12", "--missions", "40", "--vary"]);
     let once = ["--seed", "11", "--workers", "12", "--missions", "80", "--timeline"];
     assert_eq!(run(&once), run(&once));
 }

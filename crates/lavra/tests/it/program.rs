@@ -27,6 +27,16 @@ impl Place {
         Self { directory: tempfile::tempdir().unwrap(), database: "lavra.duckdb".into() }
     }
 
+    /// The same through a pooler that gives a connection for a transaction only.
+    pub(crate) fn behind_pgbouncer() -> Self {
+        let place = Self::on_postgres();
+        let url = std::env::var("LAVRA_TEST_PGBOUNCER")
+            .expect("LAVRA_TEST_PGBOUNCER is not set: run it by cargo xtask test");
+        let (_, name) = place.database.rsplit_once('/').unwrap();
+        let (server, _) = url.rsplit_once('/').unwrap();
+        Self { database: format!("{server}/{name}"), directory: place.directory }
+    }
+
     /// A new database on the test server.
     pub(crate) fn on_postgres() -> Self {
         let url = std::env::var("LAVRA_TEST_POSTGRES")

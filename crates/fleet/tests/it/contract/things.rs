@@ -16,6 +16,7 @@ on_each_store!(
     a_proxy_is_removed_unless_it_is_in_use,
     a_writer_is_removed_unless_it_stores,
     a_test_is_noted,
+    health_tests_inform_and_do_not_decide,
 );
 
 fn named(name: &str) -> Edit {
@@ -205,4 +206,17 @@ async fn a_test_is_noted(world: World) {
     let row = world.proxy(&proxy).await;
     assert_eq!((row.last_test_ok, row.last_test_at.is_some()), (Some(false), true));
     assert_eq!(world.store.writers().await.unwrap()[0].last_test_ok, Some(true));
+}
+
+async fn health_tests_inform_and_do_not_decide(world: World) {
+    let (_, leases) = world.fleet(1).await;
+    let proxies = world.store.proxies().await.unwrap();
+    world.store.tested(&Thing::Worker(leases[0].0.clone()), false).await.unwrap();
+    for proxy in &proxies {
+        world.store.tested(&Thing::Proxy(proxy.id.clone()), false).await.unwrap();
+    }
+    assert!(world.worker(&leases[0].0).await.active);
+    assert!(world.store.proxies().await.unwrap().iter().all(|p| p.active && p.fail_count == 0));
+    world.make_ready(&leases[0]).await;
+    assert_eq!(world.worker(&leases[0].0).await.status, WorkerStatus::Ready);
 }
