@@ -13,6 +13,8 @@ const CHANNEL: &str = "kodus_workflow_fleet";
 pub struct Bell {
     /// What people change: the queue, cancellations, the mode.
     work: Ring,
+    /// A mission that went back to the queue: for those who wait for one.
+    queue: Ring,
     proxies: Ring,
     outside: Option<Pg>,
 }
@@ -68,6 +70,10 @@ impl Bell {
         }
     }
 
+    pub(crate) fn queue(&self) {
+        self.queue.ring();
+    }
+
     pub(crate) fn proxies(&self) {
         self.proxies.ring();
     }
@@ -75,6 +81,7 @@ impl Bell {
     pub(crate) fn ears(&self) -> Ears {
         Ears {
             work: (self.work.clone(), self.work.count()),
+            queue: (self.queue.clone(), self.queue.count()),
             proxies: (self.proxies.clone(), self.proxies.count()),
         }
     }
@@ -90,19 +97,28 @@ async fn hear(mut listener: Listener, work: Ring) {
 #[derive(Debug)]
 pub(crate) struct Ears {
     work: (Ring, u64),
+    queue: (Ring, u64),
     proxies: (Ring, u64),
 }
 
 impl Ears {
     /// What rang until now is answered by the look that follows.
     pub(crate) fn forget(&mut self) {
-        for (ring, seen) in [&mut self.work, &mut self.proxies] {
+        for (ring, seen) in [&mut self.work, &mut self.queue, &mut self.proxies] {
             *seen = ring.count();
         }
     }
 
     pub(crate) async fn work(&mut self) {
         self.work.0.rung(&mut self.work.1).await;
+    }
+
+    pub(crate) async fn queue_or_work(&mut self) {
+        tokio::select! {
+            biased;
+            () = self.queue.0.rung(&mut self.queue.1) => {}
+            () = self.work.0.rung(&mut self.work.1) => {}
+        }
     }
 
     pub(crate) async fn proxies_or_work(&mut self) {

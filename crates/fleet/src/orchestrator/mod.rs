@@ -183,7 +183,7 @@ impl Orchestrator {
                 self.bell.proxies();
             }
             if is_queued {
-                self.bell.work();
+                self.bell.queue();
             }
         }
         Ok(is_written)
@@ -329,8 +329,8 @@ impl Patience {
         Self { ears: orchestrator.bell.ears(), at_most: orchestrator.timing.polling_queue }
     }
 
-    async fn work(&mut self, stop: &CancellationToken) {
-        let rung = tokio::time::timeout(self.at_most, self.ears.work());
+    async fn queue(&mut self, stop: &CancellationToken) {
+        let rung = tokio::time::timeout(self.at_most, self.ears.queue_or_work());
         wait(stop, async { drop(rung.await) }).await;
     }
 

@@ -53,7 +53,7 @@ impl Orchestrator {
             tokio::select! {
                 biased;
                 () = tokio::time::sleep(self.timing.polling_queue) => {}
-                () = ears.work() => {}
+                () = ears.queue_or_work() => {}
                 () = stop.cancelled(), if mode != Mode::Stop => {
                     self.set_mode(Mode::Stop, task).await?;
                 }

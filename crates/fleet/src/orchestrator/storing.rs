@@ -32,7 +32,7 @@ impl Orchestrator {
             let job_id = self.store.clock().new_id().to_string();
             match todo(&mission, &writers, &job_id, &self.settings(), self.now()) {
                 Todo::Leave => return Ok(()),
-                Todo::Rest(_) => patience.work(until).await,
+                Todo::Rest(_) => patience.queue(until).await,
                 Todo::Until(time, _) => {
                     let due = async {
                         tokio::select! {

@@ -64,10 +64,10 @@ impl Orchestrator {
                 }
             };
             match todo(&view, &self.settings(), self.now()) {
-                Todo::Leave => patience.work(until).await,
+                Todo::Leave => patience.queue(until).await,
                 Todo::Rest(waiting) => {
                     self.name_wait(&view, waiting).await?;
-                    patience.work(until).await;
+                    patience.queue(until).await;
                 }
                 Todo::Until(time, waiting) => {
                     self.name_wait(&view, waiting).await?;
@@ -97,14 +97,14 @@ impl Orchestrator {
                         Opened::NoProxy => patience.proxies(until).await,
                         Opened::NotNeeded => {
                             self.name_wait(&view, Waiting::Mission).await?;
-                            patience.work(until).await;
+                            patience.queue(until).await;
                         }
                         Opened::Lost => self.was_refused(id).await,
                     }
                 }
                 Todo::Assign => match self.patiently(|| self.store.assign(id, token)).await? {
                     Assigned::With(view) => left = Some(*view),
-                    Assigned::NothingQueued if is_looked_at => patience.work(until).await,
+                    Assigned::NothingQueued if is_looked_at => patience.queue(until).await,
                     Assigned::NothingQueued => {}
                     Assigned::Lost => self.was_refused(id).await,
                 },
