@@ -27,7 +27,7 @@ pub use failure::{Code, Failure};
 pub use migrations::MIGRATIONS;
 pub use model::{FailedItem, Job, JobId, Progress, Status};
 pub use order::{Order, Refused};
-pub use row::{Caps, examine};
+pub use row::Caps;
 pub use service::Service;
 pub use source::{Names, SystemNames};
 pub use web::{listen_refusal, router};

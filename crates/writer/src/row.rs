@@ -30,10 +30,10 @@ impl Default for Caps {
 }
 
 /// A key of an element with its value as it stands.
-pub type Field<'a> = (Cow<'a, str>, &'a RawValue);
+pub(crate) type Field<'a> = (Cow<'a, str>, &'a RawValue);
 
 /// The fields of an element, which is valid JSON, or why it cannot be stored.
-pub fn examine<'a>(text: &'a str, caps: &Caps) -> Result<Vec<Field<'a>>, String> {
+pub(crate) fn examine<'a>(text: &'a str, caps: &Caps) -> Result<Vec<Field<'a>>, String> {
     if !text.starts_with('{') {
         return Err("it is not an object".into());
     }

@@ -7,7 +7,6 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use lavra_db::Clock;
 use uuid::Uuid;
 
 use crate::batch::Batch;
@@ -74,8 +73,6 @@ impl Keep {
 
 #[async_trait]
 pub(crate) trait Store: Send + Sync + Debug {
-    fn clock(&self) -> &Clock;
-
     /// Whether the database answers.
     async fn probe(&self) -> Result<(), Failure>;
 

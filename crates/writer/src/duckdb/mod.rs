@@ -8,7 +8,7 @@ mod write;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use lavra_db::{Clock, Duck};
+use lavra_db::Duck;
 use uuid::Uuid;
 
 use crate::batch::Batch;
@@ -35,10 +35,6 @@ impl DuckDb {
 
 #[async_trait]
 impl Store for DuckDb {
-    fn clock(&self) -> &Clock {
-        self.duck.clock()
-    }
-
     async fn probe(&self) -> Result<(), Failure> {
         let look = |connection: &lavra_db::duckdb::Connection| connection.execute_batch("SELECT 1");
         Ok(self.duck.read("look whether the database answers", look).await?)

@@ -9,7 +9,7 @@ mod write;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use lavra_db::{Clock, Pg};
+use lavra_db::Pg;
 use uuid::Uuid;
 
 use crate::batch::Batch;
@@ -37,10 +37,6 @@ impl Postgres {
 
 #[async_trait]
 impl Store for Postgres {
-    fn clock(&self) -> &Clock {
-        self.pg.clock()
-    }
-
     async fn probe(&self) -> Result<(), Failure> {
         self.pg.query("look whether the database answers", "SELECT 1", &[]).await?;
         Ok(())

@@ -137,7 +137,7 @@ fn json(depth: u32) -> impl Strategy<Value = String> {
 }
 
 fn document() -> impl Strategy<Value = String> {
-    let array = prop::collection::vec(json(4), 0..8).prop_map(|items| format!("[{}]", items.join(",")));
+    let array = prop::collection::vec(json(4), 0..8).prop_map(|items| format!("[{}]", items.join(","))).boxed();
     prop_oneof![
         json(5),
         array.clone(),
