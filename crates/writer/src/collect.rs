@@ -21,8 +21,8 @@ const CHUNK: usize = 64 << 10;
 /// Of names without a column, so many are told.
 const UNKNOWN: usize = 100;
 
-/// Where batches go; gone when nobody wants them any more.
-pub(crate) type Batches = mpsc::Sender<Result<Batch, Failure>>;
+/// Where batches go, with `None` after the last; gone when nobody wants them any more.
+pub(crate) type Batches = mpsc::Sender<Result<Option<Batch>, Failure>>;
 
 #[derive(Debug)]
 pub(crate) struct Collector {
@@ -68,17 +68,19 @@ impl Collector {
             }
             Ok(())
         });
-        let sent = read.and_then(|()| self.send(batches));
-        if let Err(Stop::Failed(failure)) = sent {
-            let _unwanted = batches.blocking_send(Err(failure));
-        }
+        let end = match read.and_then(|()| self.send(batches)) {
+            Ok(()) => Ok(None),
+            Err(Stop::Failed(failure)) => Err(failure),
+            Err(Stop::Unwanted) => return,
+        };
+        let _unwanted = batches.blocking_send(end);
     }
 
     fn send(&mut self, batches: &Batches) -> Result<(), Stop> {
         let next = Batch::starting(self.batch.to);
         let mut batch = std::mem::replace(&mut self.batch, next);
         batch.close(self.table.width());
-        batches.blocking_send(Ok(batch)).map_err(|_| Stop::Unwanted)
+        batches.blocking_send(Ok(Some(batch))).map_err(|_| Stop::Unwanted)
     }
 
     fn take(&mut self, index: u64, piece: Piece<'_>) -> Result<(), Stop> {

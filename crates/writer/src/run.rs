@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::batch::Batch;
 use crate::collect::{Collector, sample};
 use crate::config::Config;
 use crate::failure::{Code, Failure};
@@ -95,8 +96,9 @@ impl Run<'_> {
                 () = &mut interrupted => return Err(Break::Interrupted),
                 batch = batches.recv() => batch,
             };
+            let early = || Failure::new(Code::Internal, "what reads the source ended early").passing();
+            let batch = batch.unwrap_or_else(|| Err(early())).map_err(Stopped::Failed)?;
             let Some(batch) = batch else { break };
-            let batch = batch.map_err(Stopped::Failed)?;
             let mut progress = claim.progress.clone();
             let written = self.store.write(claim, &table, &batch, &mut progress, keep).await;
             // Also what came before a failure.
@@ -116,7 +118,7 @@ impl Run<'_> {
         order: &Order,
         table: Arc<Table>,
         skip: u64,
-    ) -> Result<mpsc::Receiver<Result<crate::batch::Batch, Failure>>, Failure> {
+    ) -> Result<mpsc::Receiver<Result<Option<Batch>, Failure>>, Failure> {
         let opened = self.sources.open(order).await?;
         let (sender, batches) = mpsc::channel(1);
         let (limits, path) = (self.config.limits.clone(), order.json_path.clone());

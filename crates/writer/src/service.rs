@@ -143,6 +143,11 @@ impl Service {
     /// Runs jobs until `stop`; then those under way end after their batch and are given back.
     pub async fn run(&self, stop: CancellationToken) {
         let inner = &self.0;
+        let stale = inner.config.timing.stale;
+        // Before anything is claimed, so that nobody takes it from one who seems dead.
+        if let Err(failure) = inner.store.beat(inner.process, stale).await {
+            tracing::warn!(error = %failure, "the writer's row cannot be written");
+        }
         let alive = CancellationToken::new();
         let beats = tokio::spawn({
             let (inner, alive) = (Arc::clone(inner), alive.clone());
@@ -157,7 +162,7 @@ impl Service {
                 permit = Arc::clone(&running).acquire_owned() => permit,
             };
             let Ok(permit) = permit else { break };
-            match inner.claim().await {
+            match inner.store.claim(inner.process, stale).await {
                 Ok(Some(claim)) => {
                     wait = inner.config.timing.poll;
                     let (inner, stop) = (Arc::clone(inner), stop.clone());
@@ -210,17 +215,6 @@ impl Inner {
         }
     }
 
-    /// Under a row that says that this process is alive.
-    async fn claim(&self) -> Result<Option<Claim>, Failure> {
-        let stale = self.config.timing.stale;
-        match self.store.claim(self.process, stale).await? {
-            None => Ok(None),
-            Some(claim) => {
-                self.store.beat(self.process, stale).await?;
-                Ok(Some(claim))
-            }
-        }
-    }
 
     async fn work(&self, mut claim: Claim, stop: &CancellationToken) {
         let begun = Instant::now();

@@ -1,5 +1,6 @@
 //! The Writer API: `POST /process`, `GET /status/{job_id}`, `GET /health`.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -185,7 +186,7 @@ struct Counts {
 #[derive(Serialize)]
 struct Item<'a> {
     index: u64,
-    data: &'a RawValue,
+    data: Cow<'a, RawValue>,
     error: &'a str,
 }
 
@@ -212,13 +213,24 @@ async fn status(
     report(&job, &items, page.failed_after.is_some())
 }
 
+/// The element as it came, where whoever asks can read it: what is too much for a parser, a number
+/// without an end say, would spoil the whole answer. It is told as text then.
+fn readable(data: &str) -> Cow<'_, RawValue> {
+    // As deep as it stands in an answer.
+    let is_readable = serde_json::from_str::<serde_json::Value>(&format!("[[[[{data}]]]]")).is_ok();
+    match serde_json::from_str::<&RawValue>(data) {
+        Ok(raw) if is_readable => Cow::Borrowed(raw),
+        _ => Cow::Owned(serde_json::value::to_raw_value(data).unwrap_or_default()),
+    }
+}
+
 fn report(job: &Job, items: &[FailedItem], is_page: bool) -> Response {
     let mut room = ITEM_BYTES;
     let mut told = Vec::new();
     for item in items {
-        let length = item.data.len() + item.error.len() + 50;
+        let data = readable(&item.data);
+        let length = data.get().len() + item.error.len() + 50;
         let Some(rest) = room.checked_sub(length) else { break };
-        let Ok(data) = serde_json::from_str::<&RawValue>(&item.data) else { continue };
         room = rest;
         told.push(Item { index: item.index, data, error: &item.error });
     }

@@ -58,8 +58,9 @@ impl DuckDb {
                 return Err(no_key(destination));
             }
         }
-        let generated = |name: &str| is_generated(&found.definition, name);
-        let columns = found.columns.into_iter().filter(|(name, ..)| !generated(name)).map(
+        let generated = generated(&found.definition, &found.columns);
+        let written = found.columns.into_iter().filter(|(name, ..)| !generated.contains(name));
+        let columns = written.map(
             |(name, kind, is_nullable, default)| Column {
                 quoted: quote(&name),
                 name,
@@ -141,15 +142,22 @@ fn expressions(text: &str) -> Vec<String> {
     parts.map(|part| part.trim().trim_matches(['\'', '"']).to_owned()).collect()
 }
 
-/// Whether a definition has the column as one that is computed: only it tells.
-fn is_generated(definition: &str, name: &str) -> bool {
-    let plain = definition.find(&format!("{name} ")).into_iter();
-    let quoted = definition.find(&format!("{} ", quote(name)));
-    plain.chain(quoted).any(|at| {
-        let rest = &definition[at..];
-        let end = rest.find([',', ';']).unwrap_or(rest.len());
-        rest[..end].contains("GENERATED ALWAYS AS")
-    })
+/// The columns that are computed: only the definition tells, in which they stand in their order.
+fn generated(definition: &str, columns: &[(String, String, bool, String)]) -> Vec<String> {
+    let mut starts = Vec::new();
+    let mut from = 0;
+    for (name, ..) in columns {
+        let forms = [format!("({name} "), format!(", {name} "), format!("({} ", quote(name)), format!(", {} ", quote(name))];
+        let found = forms.iter().filter_map(|form| definition[from..].find(form.as_str())).min();
+        from += found.unwrap_or(0);
+        starts.push(from);
+    }
+    starts.push(definition.len());
+    let parts = columns.iter().zip(starts.windows(2));
+    parts
+        .filter(|(_, ends)| definition[ends[0]..ends[1]].contains("GENERATED ALWAYS AS"))
+        .map(|((name, ..), _)| name.clone())
+        .collect()
 }
 
 fn is_nested(kind: &str) -> bool {

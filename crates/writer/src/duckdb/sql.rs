@@ -3,8 +3,8 @@
 use crate::table::{Column, Signature, Table};
 
 /// The elements of the JSON array `$1`, with their places.
-const ITEMS: &str = "(SELECT unnest(CAST($1 AS JSON[])) AS item, \
-                     unnest(range(CAST(json_array_length($1) AS BIGINT))) AS place)";
+const ITEMS: &str = "(SELECT unnest(list) AS item, unnest(range(len(list))) AS place \
+                     FROM (SELECT CAST(CAST($1 AS JSON) AS JSON[]) AS list))";
 
 pub(super) fn of_array(table: &Table, signature: &Signature) -> String {
     let into: Vec<&str> = table.filled(signature).map(|column| column.quoted.as_str()).collect();

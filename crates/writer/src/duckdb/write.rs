@@ -15,6 +15,8 @@ use crate::table::Table;
 
 /// Rows that are tried together, where some fail.
 const PIECE: usize = 1000;
+/// Batches for which DuckDB needs more memory than it has.
+const LARGE: usize = 16 << 20;
 /// What ends a trial that went well.
 const TRIAL: &str = "only tried";
 
@@ -31,7 +33,9 @@ impl DuckDb {
         progress: &mut Progress,
         keep: Keep,
     ) -> Result<Option<String>, Stopped> {
-        self.duck.make_room(4 * batch.bytes()).await?;
+        if batch.bytes() > LARGE {
+            self.duck.make_room(4 * batch.bytes()).await?;
+        }
         let mut known = progress.clone();
         for (name, times) in &batch.unknown {
             *known.unknown_keys.entry(name.clone()).or_default() += times;
@@ -83,7 +87,7 @@ impl DuckDb {
             "INSERT INTO kodus_workflow.writer_failed_items (job_id, item_index, data, error)
              SELECT $1, CAST(json_extract_string(item, '/i') AS BIGINT),
                  json_extract_string(item, '/d'), json_extract_string(item, '/e')
-             FROM (SELECT unnest(CAST($2 AS JSON[])) AS item)",
+             FROM (SELECT unnest(CAST(CAST($2 AS JSON) AS JSON[])) AS item)",
         );
         let update = self.duck.sql(
             "UPDATE kodus_workflow.writer_jobs

@@ -65,7 +65,7 @@ impl Fetcher {
         let (sender, pieces) = mpsc::channel(AHEAD);
         let deadline = Instant::now() + self.config.timing.source;
         tokio::spawn(pump(response, sender, self.config.timing.silence, deadline));
-        Ok(Opened { bytes: Box::new(Pieces { pieces, rest: Bytes::new() }), encoding })
+        Ok(Opened { bytes: Box::new(Pieces { pieces, rest: Bytes::new(), is_over: false }), encoding })
     }
 
     async fn follow(&self, mut url: Url, mut headers: HeaderMap) -> Result<Response, Failure> {
@@ -145,7 +145,9 @@ async fn pump(
     loop {
         let soon = deadline.min(Instant::now() + silence);
         let piece = match timeout_at(soon, response.chunk()).await {
-            Ok(Ok(None)) => return,
+            // Nothing marks the end: a pump that is gone without it was cut itself.
+            Ok(Ok(None)) => Ok(Bytes::new()),
+            Ok(Ok(Some(piece))) if piece.is_empty() => continue,
             Ok(Ok(Some(piece))) => Ok(piece),
             Ok(Err(error)) => {
                 let failure = unreachable(&error);
@@ -156,7 +158,7 @@ async fn pump(
             }
             Err(_) => Err(io::Error::other(Failure::storage("the source fell silent").passing())),
         };
-        let is_last = piece.is_err();
+        let is_last = piece.as_ref().map_or(true, Bytes::is_empty);
         if sender.send(piece).await.is_err() || is_last {
             return;
         }
@@ -167,15 +169,20 @@ async fn pump(
 struct Pieces {
     pieces: mpsc::Receiver<io::Result<Bytes>>,
     rest: Bytes,
+    is_over: bool,
 }
 
 impl Read for Pieces {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.rest.is_empty() {
-            match self.pieces.blocking_recv() {
-                None => return Ok(0),
-                Some(piece) => self.rest = piece?,
-            }
+        if self.rest.is_empty() && !self.is_over {
+            self.rest = match self.pieces.blocking_recv() {
+                Some(piece) => piece?,
+                None => {
+                    let text = "the source was given up";
+                    return Err(io::Error::other(Failure::storage(text).passing()));
+                }
+            };
+            self.is_over = self.rest.is_empty();
         }
         let length = self.rest.len().min(buffer.len());
         self.rest.copy_to_slice(&mut buffer[..length]);

@@ -92,7 +92,6 @@ urls! {
     password_in_the_url: "https://user:marker@example.org/x",
     file_url: "file:///etc/passwd",
     gopher_url: "gopher://example.org/x",
-    no_host: "http:///x",
 }
 
 #[tokio::test(flavor = "multi_thread")]

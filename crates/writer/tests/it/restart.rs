@@ -43,8 +43,7 @@ async fn a_job_is_gone_on_with_after_a_kill(mut world: World) {
     world.start_with(small()).await;
     let site = slow(300).await;
     let id = begin(&mut world, "upsert", &site).await;
-    world.kill().await;
-    world.reopen().await;
+    world.kill();
     world.start_with(small()).await;
     let job = world.end_of(&id).await;
     assert_eq!(job["status"], "completed", "{job}");
@@ -65,9 +64,8 @@ async fn an_insert_is_stored_once_over_kills(mut world: World) {
     let id = answer["job_id"].as_str().unwrap().to_owned();
     for mark in [40, 120, 200] {
         world.until(&id, |job| job["progress"]["processed"].as_u64() > Some(mark)).await;
-        world.kill().await;
-        world.reopen().await;
-        world.start_with(small()).await;
+        world.kill();
+            world.start_with(small()).await;
     }
     let job = world.end_of(&id).await;
     assert_eq!(job["status"], "completed", "{job}");
@@ -94,7 +92,7 @@ async fn what_waits_is_run_after_a_restart(mut world: World) {
     let (_, answer) = world.post(&inline("ads", &json!([{ "id": "a" }]))).await;
     let id = answer["job_id"].as_str().unwrap().to_owned();
     assert_eq!(world.get(&format!("/status/{id}")).await.1["status"], "processing");
-    world.kill().await;
+    world.kill();
     world.start().await;
     assert_eq!(world.end_of(&id).await["status"], "completed");
 }

@@ -9,6 +9,7 @@ use lavra_testkit::{PGBOUNCER, POSTGRES, Server};
 use lavra_writer::{Access, Config, Names, Service, SystemNames, Timing, router};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -25,10 +26,20 @@ pub(crate) struct World {
     key: String,
 }
 
+/// A writer that can be killed with everything it has under way.
 struct Running {
     base: String,
     stop: CancellationToken,
     parts: Vec<JoinHandle<()>>,
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 fn migrations() -> Vec<Migration> {
@@ -95,21 +106,35 @@ impl World {
     }
 
     pub(crate) async fn start_as(&mut self, config: Config, names: Arc<dyn Names>, runs: bool) {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let keyring = Keyring::parse(&self.key.clone().into()).unwrap();
-        let secrets = Secrets::new(self.database.clone(), keyring);
-        let service =
-            Service::with_names(&self.database, config, Some(secrets), names).unwrap();
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base = format!("http://{}", listener.local_addr().unwrap());
+        let (file, target) = (self.database.clone(), self.target.clone());
         let stop = CancellationToken::new();
-        let served = axum::serve(listener, router(service.clone(), Some(&KEY.to_owned().into())))
-            .with_graceful_shutdown(stop.clone().cancelled_owned());
-        let mut parts = vec![tokio::spawn(async move { served.await.unwrap() })];
-        if runs {
-            let stop = stop.clone();
-            parts.push(tokio::spawn(async move { service.run(stop).await }));
-        }
-        self.running = Some(Running { base, stop, parts });
+        let told = stop.clone();
+        let started = runtime.spawn(async move {
+            // A file has one owner; a server is connected to anew.
+            let database = match &file {
+                Database::Duck(_) => file,
+                Database::Postgres(_) => {
+                    Database::open(&target, Schema::default(), PATIENCE).await.unwrap()
+                }
+            };
+            let secrets = Secrets::new(database.clone(), keyring);
+            let service = Service::with_names(&database, config, Some(secrets), names).unwrap();
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let base = format!("http://{}", listener.local_addr().unwrap());
+            let router = router(service.clone(), Some(&KEY.to_owned().into()));
+            let served = axum::serve(listener, router)
+                .with_graceful_shutdown(told.clone().cancelled_owned());
+            let mut parts = vec![tokio::spawn(async move { served.await.unwrap() })];
+            if runs {
+                parts.push(tokio::spawn(async move { service.run(told).await }));
+            }
+            (base, parts)
+        });
+        let (base, parts) = started.await.unwrap();
+        self.running = Some(Running { base, stop, parts, runtime: Some(runtime) });
     }
 
     pub(crate) fn base(&self) -> &str {
@@ -118,31 +143,16 @@ impl World {
 
     /// As after SIGTERM.
     pub(crate) async fn stop(&mut self) {
-        let running = self.running.take().unwrap();
+        let mut running = self.running.take().unwrap();
         running.stop.cancel();
-        for part in running.parts {
+        for part in std::mem::take(&mut running.parts) {
             part.await.unwrap();
         }
     }
 
     /// As after `kill -9`: nobody says good-bye.
-    pub(crate) async fn kill(&mut self) {
-        let running = self.running.take().unwrap();
-        for part in &running.parts {
-            part.abort();
-        }
-        for part in running.parts {
-            let _aborted = part.await;
-        }
-    }
-
-    /// The database as another process would open it.
-    pub(crate) async fn reopen(&mut self) {
-        if self.is_duckdb() {
-            // The file has one owner: this one must be gone first.
-            return;
-        }
-        self.database = Database::open(&self.target, Schema::default(), PATIENCE).await.unwrap();
+    pub(crate) fn kill(&mut self) {
+        drop(self.running.take().unwrap());
     }
 
     pub(crate) async fn execute(&self, sql: &str) {
