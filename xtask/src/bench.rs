@@ -8,6 +8,7 @@ mod extract;
 mod failures;
 mod numbers;
 mod tasks;
+mod writer;
 
 use anyhow::{Result, bail};
 
@@ -33,6 +34,12 @@ const COMPARISONS: &[Comparison] = &[
         name: "tasks",
         about: "task systems on PostgreSQL, and delivery by RabbitMQ: medians of three rounds, or `-- --rounds N`",
         run: tasks::run,
+    },
+    Comparison {
+        name: "writer",
+        about: "JSON into a table of PostgreSQL, beside \\copy, execute_batch and dlt: medians of three rounds,
+            or `-- --rounds N`; without the body of 2 GB: `-- --quick`",
+        run: writer::run,
     },
 ];
 

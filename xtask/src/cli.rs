@@ -1,4 +1,4 @@
-//! The command line. Parsed by hand: six verbs do not pay for a parser that every cold build compiles first.
+//! The command line. Parsed by hand: seven verbs do not pay for a parser that every cold build compiles first.
 
 use anyhow::{Result, bail};
 
@@ -13,6 +13,7 @@ cargo xtask COMMAND
   demo [-- arguments…]        build lavra and run `lavra demo`
   bench [NAME [-- arguments…]]
                               measure beside other systems, one table; without a name: the list
+  fuzz [--seconds N]          bytes that nobody would write, for ten minutes or as told
   torture [NAME [-- arguments…]]
                               kill processes for real; without a name: the list
 
@@ -31,6 +32,7 @@ pub(crate) enum Task {
     Check,
     Demo { args: Vec<String> },
     Bench { name: Option<String>, args: Vec<String> },
+    Fuzz { args: Vec<String> },
     Torture { name: Option<String>, args: Vec<String> },
 }
 
@@ -43,6 +45,9 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
         "help" | "-h" | "--help" => return Ok(Task::Help),
         "test" => {
             return Ok(Task::Test { nextest: args.collect() });
+        }
+        "fuzz" => {
+            return Ok(Task::Fuzz { args: args.collect() });
         }
         "servers" => Task::Servers { command: after_dashes(&mut args)? },
         "check" => Task::Check,

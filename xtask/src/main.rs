@@ -13,6 +13,7 @@ mod demo;
 mod duckdb;
 mod environment;
 mod exec;
+mod fuzz;
 mod http;
 mod interrupt;
 mod output;
@@ -67,6 +68,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Check => check::run(&Workspace::locate()?),
         Task::Demo { args } => demo::run(&Workspace::locate()?, &args),
         Task::Bench { name, args } => bench::run(&Workspace::locate()?, name.as_deref(), &args),
+        Task::Fuzz { args } => fuzz::run(&Workspace::locate()?, &args),
         Task::Torture { name, args } => torture::run(&Workspace::locate()?, name.as_deref(), &args),
     }
 }

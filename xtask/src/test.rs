@@ -7,7 +7,7 @@ use crate::apt;
 use crate::servers::{self, Servers};
 use crate::tools::{self, Tool};
 use crate::workspace::Workspace;
-use crate::{duckdb, exec};
+use crate::{duckdb, exec, fuzz};
 
 pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     apt::ensure(servers::PACKAGES)?;
@@ -27,7 +27,11 @@ pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     }
     let mut tests = workspace.cargo();
     tests.args(["nextest", "run"]).args(scope(nextest)).args(nextest).envs(servers.environment()?);
-    exec::run(&mut tests)
+    exec::run(&mut tests)?;
+    if nextest.is_empty() {
+        fuzz::fuzz(workspace, fuzz::SHORT)?;
+    }
+    Ok(())
 }
 
 /// The whole workspace, unless packages were named.

@@ -98,6 +98,8 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Run a fleet that does not exist through a day in seconds, and check it after every step.
     Simulate(Simulate),
+    /// Write JSON from a URL, a file or the request itself into tables: the Writer API.
+    Writer(Writer),
     /// An outside world on loopback, to try everything against: the PNCP API, made from a seed.
     World(World),
     /// Completions for a shell.
@@ -288,6 +290,29 @@ pub(crate) struct Simulate {
     /// Print the whole log as well.
     #[arg(long)]
     pub(crate) timeline: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Writer {
+    /// Where to listen; beyond this machine only with an API key [default: 127.0.0.1:8091].
+    #[arg(long, env = "LAVRA_WRITER_LISTEN")]
+    pub(crate) listen: Option<String>,
+
+    /// The database whose tables are filled, and where the jobs stand beside them [default: --database].
+    #[arg(long, env = "LAVRA_WRITER_TARGET", hide_env_values = true)]
+    pub(crate) target: Option<String>,
+
+    /// A host that may be asked, and no others: NAME, NAME:PORT or *.NAME. May be repeated.
+    #[arg(long, env = "LAVRA_WRITER_ALLOW_HOSTS", value_delimiter = ',')]
+    pub(crate) allow_host: Vec<String>,
+
+    /// A network of the inside that may be asked all the same, such as 10.0.0.0/8. May be repeated.
+    #[arg(long, env = "LAVRA_WRITER_ALLOW_PRIVATE", value_delimiter = ',')]
+    pub(crate) allow_private: Vec<String>,
+
+    /// A directory below which files may be read. May be repeated.
+    #[arg(long, env = "LAVRA_WRITER_DIRECTORIES", value_delimiter = ',')]
+    pub(crate) directory: Vec<String>,
 }
 
 #[derive(Debug, Args)]

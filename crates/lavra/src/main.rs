@@ -23,7 +23,7 @@ use printer::Printer;
 
 fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
-    let stays = matches!(cli.command, Command::Serve(_) | Command::Runner(_));
+    let stays = matches!(cli.command, Command::Serve(_) | Command::Runner(_) | Command::Writer(_));
     logging::start(cli.verbose, cli.log_format, stays);
     // One provider for every TLS connection of the process.
     let _only_the_first_counts = rustls::crypto::ring::default_provider().install_default();
@@ -60,6 +60,7 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Doctor => commands::doctor::run(&settings, printer).await,
         Command::Demo(args) => commands::demo::run(&args, printer).await,
         Command::Simulate(_) => Ok(Exit::Done),
+        Command::Writer(args) => commands::writer::run(settings, &args).await,
         Command::World(args) => commands::world::run(&args, printer).await,
         Command::Completions { shell } => {
             commands::completions(shell, printer);

@@ -35,6 +35,30 @@ struct File {
     tasks: TasksFile,
     retention: Retention,
     fleet: FleetFile,
+    writer: WriterFile,
+}
+
+/// What a writer may read and write, and how much of it.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct WriterFile {
+    pub(crate) listen: Option<String>,
+    pub(crate) target: Option<String>,
+    pub(crate) api_key_secret: Option<String>,
+    pub(crate) allow_hosts: Vec<String>,
+    pub(crate) allow_private: Vec<String>,
+    pub(crate) directories: Vec<String>,
+    pub(crate) tables: Vec<String>,
+    pub(crate) running: Option<usize>,
+    pub(crate) waiting: Option<usize>,
+    pub(crate) batch_rows: Option<usize>,
+    pub(crate) batch_bytes: Option<usize>,
+    pub(crate) max_bytes: Option<u64>,
+    pub(crate) max_unpacked_bytes: Option<u64>,
+    pub(crate) max_rows: Option<u64>,
+    pub(crate) max_row_bytes: Option<usize>,
+    pub(crate) max_request_bytes: Option<usize>,
 }
 
 /// The times of the fleet; people change `session_limit` and `max_retries` while it runs.
@@ -122,6 +146,7 @@ pub(crate) struct Settings {
     pub(crate) retention: Retention,
     pub(crate) fleet: Timing,
     pub(crate) proxy_test_url: Option<String>,
+    pub(crate) writer: WriterFile,
 }
 
 impl Settings {
@@ -167,6 +192,7 @@ impl Settings {
             retention: file.retention,
             fleet: timing(&file.fleet),
             proxy_test_url: file.fleet.proxy_test_url,
+            writer: file.writer,
         })
     }
 }

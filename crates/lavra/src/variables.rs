@@ -11,6 +11,8 @@ pub(crate) enum Variable {
     FleetApiKey,
     /// The password of a proxy that is added, instead of stdin.
     FleetPassword,
+    /// The key that callers of the writer must have.
+    WriterApiKey,
 }
 
 impl Variable {
@@ -20,6 +22,7 @@ impl Variable {
             Self::SecretKey => "LAVRA_SECRET_KEY",
             Self::FleetApiKey => "LAVRA_FLEET_API_KEY",
             Self::FleetPassword => "LAVRA_FLEET_PASSWORD",
+            Self::WriterApiKey => "LAVRA_WRITER_API_KEY",
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) mod sql;
 pub(crate) mod task;
 mod wait;
 pub(crate) mod world;
+pub(crate) mod writer;
 
 use clap::CommandFactory;
 use tokio::signal::unix::{SignalKind, signal};

@@ -10,6 +10,8 @@ use tempfile::TempDir;
 pub(crate) struct Place {
     pub(crate) directory: TempDir,
     pub(crate) database: String,
+    /// Of every command here.
+    variables: Vec<(String, String)>,
 }
 
 /// A process that is killed when the test ends.
@@ -24,7 +26,7 @@ impl Drop for Running {
 
 impl Place {
     pub(crate) fn on_duckdb() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), database: "lavra.duckdb".into() }
+        Self { directory: tempfile::tempdir().unwrap(), database: "lavra.duckdb".into(), variables: Vec::new() }
     }
 
     /// The same through a pooler that gives a connection for a transaction only.
@@ -48,7 +50,13 @@ impl Place {
             .unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let (server, _) = url.rsplit_once('/').unwrap();
-        Self { directory: tempfile::tempdir().unwrap(), database: format!("{server}/{name}") }
+        let database = format!("{server}/{name}");
+        Self { directory: tempfile::tempdir().unwrap(), database, variables: Vec::new() }
+    }
+
+    pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
@@ -56,6 +64,7 @@ impl Place {
         command
             .current_dir(self.directory.path())
             .env_remove("DB_URL")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .args(["--database", &self.database])
             .args(args)
             .stdin(Stdio::null());

@@ -1,0 +1,138 @@
+//! `lavra writer`: the Writer API, and the jobs behind it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context;
+use lavra_db::{Database, Secrets, Target, migrate};
+use lavra_fleet::keys::MayMake;
+use lavra_writer::{Access, Config, Limits, Service, listen_refusal, router};
+use secrecy::SecretString;
+use tokio::net::TcpListener;
+
+use super::on_signal;
+use crate::cli::Writer;
+use crate::exit::{BadUsage, Exit};
+use crate::node::{Node, Parts, keyring, listen};
+use crate::settings::{Settings, WriterFile};
+use crate::variables::Variable;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) async fn run(mut settings: Settings, args: &Writer) -> anyhow::Result<Exit> {
+    let file = std::mem::take(&mut settings.writer);
+    let config = config(args, &file)?;
+    if let Some(target) = args.target.as_ref().or(file.target.as_ref()) {
+        settings.target = Target::parse(target)?;
+    }
+    let stop = on_signal()?;
+    let (database, node) = open(&settings).await?;
+    for id in migrate(&database, lavra_writer::MIGRATIONS).await? {
+        tracing::info!(id, database = %settings.target, "migrated");
+    }
+    let secrets =
+        keyring(&database, MayMake::Yes)?.map(|keyring| Secrets::new(database.clone(), keyring));
+    let key = api_key(&file, secrets.as_ref()).await?;
+    let listener = listener(args, &file, key.is_some()).await?;
+    let service = Service::new(&database, config, secrets)?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tracing::info!(%url, target = %settings.target, "writing");
+    let served = lavra_web::serve(listener, router(service.clone(), key.as_ref()), stop.clone());
+    let others = async {
+        match node {
+            None => Ok(()),
+            // Who opens a file also serves it: nobody else can.
+            Some(node) => node.run(Some(listen("127.0.0.1:0").await?), stop.clone()).await,
+        }
+    };
+    let ran = async {
+        service.run(stop.clone()).await;
+        anyhow::Ok(())
+    };
+    let served = async {
+        let served = served.await.context("the HTTP server ended");
+        stop.cancel();
+        served
+    };
+    tokio::try_join!(served, ran, others)?;
+    Ok(Exit::Done)
+}
+
+async fn open(settings: &Settings) -> anyhow::Result<(Database, Option<Node>)> {
+    match &settings.target {
+        Target::File(_) => {
+            let parts = Parts { serve: true, ..Parts::default() };
+            let node = Node::open(settings, parts).await?;
+            Ok((node.database.clone(), Some(node)))
+        }
+        Target::Postgres(_) => {
+            let schema = settings.schema.clone();
+            Ok((Database::open(&settings.target, schema, PATIENCE).await?, None))
+        }
+    }
+}
+
+async fn api_key(
+    file: &WriterFile,
+    secrets: Option<&Secrets>,
+) -> anyhow::Result<Option<SecretString>> {
+    if let Some(key) = Variable::WriterApiKey.read().filter(|key| !key.is_empty()) {
+        return Ok(Some(key.into()));
+    }
+    let Some(name) = &file.api_key_secret else { return Ok(None) };
+    let found = match secrets {
+        None => None,
+        Some(secrets) => secrets.get(name).await?,
+    };
+    let text = format!("writer.api_key_secret: there is no secret {name:?} in this database");
+    Ok(Some(found.ok_or(BadUsage(text))?))
+}
+
+async fn listener(args: &Writer, file: &WriterFile, has_key: bool) -> anyhow::Result<TcpListener> {
+    let place = args.listen.as_deref().or(file.listen.as_deref()).unwrap_or("127.0.0.1:8091");
+    let addresses: Vec<SocketAddr> = tokio::net::lookup_host(place)
+        .await
+        .map_err(|error| BadUsage(format!("--listen {place}: {error} (it is HOST:PORT)")))?
+        .collect();
+    if let Some(why) = addresses.iter().find_map(|address| listen_refusal(*address, has_key)) {
+        return Err(BadUsage(format!("--listen {why}")).into());
+    }
+    TcpListener::bind(addresses.as_slice()).await.with_context(|| {
+        format!("cannot listen on {place}: is another writer there already? --listen takes another port")
+    })
+}
+
+fn config(args: &Writer, file: &WriterFile) -> anyhow::Result<Config> {
+    let either = |flags: &Vec<String>, file: &Vec<String>| {
+        if flags.is_empty() { file.clone() } else { flags.clone() }
+    };
+    let networks = either(&args.allow_private, &file.allow_private);
+    let private = networks.iter().map(|text| text.parse());
+    let private = private
+        .collect::<Result<_, String>>()
+        .map_err(|error| BadUsage(format!("--allow-private {error}")))?;
+    let directories = either(&args.directory, &file.directories);
+    let usual = Limits::default();
+    let limits = Limits {
+        bytes: file.max_bytes.unwrap_or(usual.bytes),
+        unpacked_bytes: file.max_unpacked_bytes.unwrap_or(usual.unpacked_bytes),
+        rows: file.max_rows.unwrap_or(usual.rows),
+        request_bytes: file.max_request_bytes.unwrap_or(usual.request_bytes),
+        batch_rows: file.batch_rows.unwrap_or(usual.batch_rows).max(1),
+        batch_bytes: file.batch_bytes.unwrap_or(usual.batch_bytes).max(1),
+        running: file.running.unwrap_or(usual.running).max(1),
+        waiting: file.waiting.unwrap_or(usual.waiting),
+        caps: lavra_writer::Caps {
+            bytes: file.max_row_bytes.unwrap_or(usual.caps.bytes),
+            ..usual.caps
+        },
+        ..usual
+    };
+    let access = Access {
+        hosts: either(&args.allow_host, &file.allow_hosts),
+        private,
+        directories: directories.into_iter().map(Into::into).collect(),
+        tables: file.tables.clone(),
+    };
+    Ok(Config { access, limits, ..Config::default() })
+}

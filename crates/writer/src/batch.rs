@@ -1,0 +1,281 @@
+//! Elements that are written together, and parts of them.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+
+use crate::model::{FailedItem, Progress};
+use crate::table::{Signature, Table};
+
+/// Elements between two places of the source, in its order.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) from: u64,
+    /// The place after the last one.
+    pub(crate) to: u64,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) signatures: Vec<Signature>,
+    /// Those that cannot be rows.
+    pub(crate) refused: Vec<FailedItem>,
+    pub(crate) unknown: BTreeMap<String, u64>,
+    /// All rows, one after the other.
+    text: String,
+    /// Where the values of the key stand in the text, so many for each row.
+    keys: Vec<Range<usize>>,
+    /// The rows by their keys, the last of one key first: everybody who writes comes by in the same
+    /// order. With each, whether its key is that of the one before.
+    order: Vec<(usize, bool)>,
+    known: HashMap<Signature, usize>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) index: u64,
+    pub(crate) signature: usize,
+    place: Range<usize>,
+}
+
+impl Batch {
+    pub(crate) fn starting(from: u64) -> Self {
+        Self { from, to: from, ..Self::default() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len() + self.refused.len()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Adds an element; `keys` are places within it.
+    pub(crate) fn push(
+        &mut self,
+        index: u64,
+        text: &str,
+        signature: Signature,
+        keys: impl Iterator<Item = Range<usize>>,
+    ) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.keys.extend(keys.map(|key| key.start + start..key.end + start));
+        let signature = match self.known.get(&signature) {
+            Some(place) => *place,
+            None => {
+                let place = self.signatures.len();
+                self.signatures.push(signature.clone());
+                self.known.insert(signature, place);
+                place
+            }
+        };
+        self.rows.push(Row { index, signature, place: start..self.text.len() });
+    }
+
+    pub(crate) fn text(&self, row: &Row) -> &str {
+        &self.text[row.place.clone()]
+    }
+
+    fn key(&self, row: usize, width: usize) -> Cow<'_, str> {
+        let parts = &self.keys[row * width..(row + 1) * width];
+        match parts {
+            [one] => Cow::Borrowed(&self.text[one.clone()]),
+            parts => {
+                let parts: Vec<&str> = parts.iter().map(|part| &self.text[part.clone()]).collect();
+                Cow::Owned(parts.join("\u{1f}"))
+            }
+        }
+    }
+
+    /// Puts the rows in order; of those with one key only the last is to be written.
+    pub(crate) fn close(&mut self, width: usize) {
+        if width == 0 {
+            self.order = (0..self.rows.len()).map(|row| (row, false)).collect();
+            return;
+        }
+        let keys: Vec<Cow<'_, str>> = (0..self.rows.len()).map(|row| self.key(row, width)).collect();
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        order.sort_unstable_by(|a, b| keys[*a].cmp(&keys[*b]).then(b.cmp(a)));
+        let is_again = |at: usize| at > 0 && keys[order[at]] == keys[order[at - 1]];
+        let order = (0..order.len()).map(|at| (order[at], is_again(at))).collect();
+        drop(keys);
+        self.order = order;
+    }
+
+    pub(crate) fn whole(&self) -> Part<'_> {
+        Part {
+            batch: self,
+            from: self.from,
+            to: self.to,
+            rows: 0..self.rows.len(),
+            refused: 0..self.refused.len(),
+        }
+    }
+
+    /// The same in pieces of at most `rows` rows, in the order of the source.
+    pub(crate) fn parts(&self, rows: usize) -> Vec<Part<'_>> {
+        let mut parts = Vec::new();
+        let (mut from, mut start, mut refused) = (self.from, 0, 0);
+        while start < self.rows.len() || parts.is_empty() {
+            let end = (start + rows.max(1)).min(self.rows.len());
+            let to = self.rows.get(end).map_or(self.to, |next| next.index);
+            let until = refused + self.refused[refused..].partition_point(|item| item.index < to);
+            parts.push(Part { batch: self, from, to, rows: start..end, refused: refused..until });
+            (from, start, refused) = (to, end, until);
+        }
+        parts
+    }
+}
+
+/// Some of a batch, between two places of the source.
+#[derive(Clone, Debug)]
+pub(crate) struct Part<'a> {
+    pub(crate) batch: &'a Batch,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    rows: Range<usize>,
+    refused: Range<usize>,
+}
+
+/// Rows that fill the same columns.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    pub(crate) signature: &'a Signature,
+    pub(crate) rows: Vec<&'a Row>,
+}
+
+impl<'a> Part<'a> {
+    pub(crate) fn refused(&self) -> &'a [FailedItem] {
+        &self.batch.refused[self.refused.clone()]
+    }
+
+    /// Every row, in the order of the source.
+    pub(crate) fn rows(&self) -> &'a [Row] {
+        &self.batch.rows[self.rows.clone()]
+    }
+
+    /// How many rows another one of the same key follows.
+    pub(crate) fn duplicates(&self) -> u64 {
+        (self.rows.len() - self.written(&HashSet::new()).len()) as u64
+    }
+
+    /// Of each key the last row that is not among `bad` (by their indices).
+    fn written(&self, bad: &HashSet<u64>) -> Vec<usize> {
+        let mut written = Vec::with_capacity(self.rows.len());
+        let mut has_one = false;
+        for (row, is_again) in &self.batch.order {
+            has_one &= *is_again;
+            if !has_one && self.rows.contains(row) && !bad.contains(&self.batch.rows[*row].index) {
+                has_one = true;
+                written.push(*row);
+            }
+        }
+        written
+    }
+
+    /// The rows to be written, those that fill the same columns together.
+    pub(crate) fn groups(&self) -> Vec<Group<'a>> {
+        self.groups_without(&HashSet::new())
+    }
+
+    /// The same, as if there were no rows with these indices.
+    pub(crate) fn groups_without(&self, bad: &HashSet<u64>) -> Vec<Group<'a>> {
+        let mut groups: Vec<Group<'a>> = self
+            .batch
+            .signatures
+            .iter()
+            .map(|signature| Group { signature, rows: Vec::new() })
+            .collect();
+        for row in self.written(bad) {
+            let row = &self.batch.rows[row];
+            groups[row.signature].rows.push(row);
+        }
+        groups.retain(|group| !group.rows.is_empty());
+        groups
+    }
+
+    /// A JSON array of these rows.
+    pub(crate) fn array<'r>(&self, rows: impl IntoIterator<Item = &'r Row>) -> String {
+        let mut array = String::with_capacity(self.batch.text.len() + self.rows.len() + 2);
+        array.push('[');
+        for row in rows {
+            if array.len() > 1 {
+                array.push(',');
+            }
+            array.push_str(self.batch.text(row));
+        }
+        array.push(']');
+        array
+    }
+
+    /// What is known of the job after this, of which so many failed.
+    pub(crate) fn after(&self, before: &Progress, failed: u64) -> Progress {
+        let count = self.to - self.from;
+        Progress {
+            total: before.total.max(self.batch.to),
+            processed: self.to,
+            success_count: before.success_count + count.saturating_sub(failed),
+            failed_count: before.failed_count + failed,
+            duplicate_count: before.duplicate_count + self.duplicates(),
+            unknown_keys: before.unknown_keys.clone(),
+        }
+    }
+
+    pub(crate) fn failed(&self, row: &Row, error: impl Into<String>) -> FailedItem {
+        let data = self.batch.text(row).to_owned();
+        FailedItem { index: row.index, data, error: error.into() }
+    }
+}
+
+/// What one value of an element is within its text.
+pub(crate) fn place_of(text: &str, value: &str) -> Range<usize> {
+    let start = (value.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+    start..start + value.len()
+}
+
+impl Table {
+    /// How many values a row's key has.
+    pub(crate) fn width(&self) -> usize {
+        self.key.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(keys: &[&str]) -> Batch {
+        let mut batch = Batch::starting(10);
+        for (place, key) in keys.iter().enumerate() {
+            batch.push(10 + place as u64, key, vec![0], std::iter::once(0..key.len()));
+        }
+        batch.to = 10 + keys.len() as u64;
+        batch.close(1);
+        batch
+    }
+
+    #[test]
+    fn the_last_of_one_key_is_written_and_rows_go_by_their_keys() {
+        let batch = batch(&["\"b\"", "\"a\"", "\"b\"", "\"c\"", "\"a\""]);
+        let groups = batch.whole().groups();
+        let indices: Vec<u64> = groups[0].rows.iter().map(|row| row.index).collect();
+        assert_eq!(indices, [14, 12, 13]);
+        assert_eq!(batch.whole().duplicates(), 2);
+        assert_eq!(batch.whole().array(groups[0].rows.iter().copied()), "[\"a\",\"b\",\"c\"]");
+        let others = batch.whole().groups_without(&HashSet::from([12, 13]));
+        let indices: Vec<u64> = others[0].rows.iter().map(|row| row.index).collect();
+        assert_eq!(indices, [14, 10], "the one before takes the place of one that is bad");
+    }
+
+    #[test]
+    fn parts_cover_a_batch_with_what_was_refused_in_it() {
+        let mut batch = batch(&["1", "2", "3", "4", "5"]);
+        let refused = |index| FailedItem { index, data: String::new(), error: String::new() };
+        batch.to = 20;
+        batch.refused = vec![refused(15), refused(19)];
+        let parts = batch.parts(2);
+        let ends: Vec<(u64, u64)> = parts.iter().map(|part| (part.from, part.to)).collect();
+        assert_eq!(ends, [(10, 12), (12, 14), (14, 20)]);
+        assert_eq!(parts.iter().map(|part| part.refused().len()).collect::<Vec<_>>(), [0, 0, 2]);
+        assert_eq!(Batch::starting(3).parts(2).len(), 1);
+    }
+}

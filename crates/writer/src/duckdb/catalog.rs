@@ -1,0 +1,175 @@
+//! What DuckDB's catalog says of a table, and making one.
+
+use lavra_db::duckdb::{self, Connection};
+
+use super::DuckDb;
+use crate::failure::Failure;
+use crate::infer::{Kind, Shape, is_plain};
+use crate::order::{Destination, Operation};
+use crate::store::{Look, OF_THE_FLEET, no_key, refusal};
+use crate::table::{Column, Table, quote};
+
+const KIND: &str = "SELECT table_type FROM information_schema.tables
+    WHERE table_catalog = current_database() AND table_schema = $1 AND table_name = $2";
+const COLUMNS: &str = "SELECT column_name, data_type, is_nullable, coalesce(column_default, '')
+    FROM duckdb_columns()
+    WHERE database_name = current_database() AND schema_name = $1 AND table_name = $2
+    ORDER BY column_index";
+const KEYS: &str = "SELECT CAST(to_json(constraint_column_names) AS VARCHAR)
+    FROM duckdb_constraints()
+    WHERE database_name = current_database() AND schema_name = $1 AND table_name = $2
+      AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')";
+const INDEXES: &str = "SELECT expressions FROM duckdb_indexes()
+    WHERE database_name = current_database() AND schema_name = $1 AND table_name = $2 AND is_unique";
+const DEFINITION: &str = "SELECT sql FROM duckdb_tables()
+    WHERE database_name = current_database() AND schema_name = $1 AND table_name = $2";
+
+/// What was found of a table.
+struct Found {
+    kind: Option<String>,
+    columns: Vec<(String, String, bool, String)>,
+    keys: Vec<Vec<String>>,
+    definition: String,
+    has_fleet: bool,
+}
+
+impl DuckDb {
+    pub(super) async fn look_up(&self, destination: &Destination) -> Result<Look, Failure> {
+        if let Some(failure) = refusal(destination, self.duck.schema().name(), &self.tables) {
+            return Err(failure);
+        }
+        let Destination { schema, table, .. } = destination;
+        let found = self.find(schema.clone(), table.clone()).await?;
+        match found.kind.as_deref() {
+            None => return Ok(Look::Missing),
+            Some("BASE TABLE") => {}
+            Some(_) => return Err(Failure::schema(format!("{schema}.{table} is not a table"))),
+        }
+        if schema == "public" && OF_THE_FLEET.contains(&table.as_str()) && found.has_fleet {
+            return Err(Failure::schema(format!("{schema}.{table} is not for data")));
+        }
+        if let Operation::Upsert { conflict_key } = &destination.operation {
+            let sorted = |names: &[String]| {
+                let mut names = names.to_vec();
+                names.sort_unstable();
+                names
+            };
+            if !found.keys.iter().any(|key| sorted(key) == sorted(conflict_key)) {
+                return Err(no_key(destination));
+            }
+        }
+        let generated = generated(&found.definition, &found.columns);
+        let written = found.columns.into_iter().filter(|(name, ..)| !generated.contains(name));
+        let columns = written.map(
+            |(name, kind, is_nullable, default)| Column {
+                quoted: quote(&name),
+                name,
+                is_json: kind == "JSON",
+                is_list: is_nested(&kind),
+                is_required: !is_nullable && default.is_empty(),
+                is_now: ["now()", "current_timestamp", "get_current_timestamp()"]
+                    .iter()
+                    .any(|now| default.to_ascii_lowercase().contains(now)),
+                kind,
+            },
+        );
+        let quoted = format!("{}.{}", quote(schema), quote(table));
+        let table = Table::new(quoted, columns.collect(), destination.operation.key());
+        table.map(Look::Table).ok_or_else(|| no_key(destination))
+    }
+
+    async fn find(&self, schema: String, table: String) -> Result<Found, Failure> {
+        let fleet = self.duck.sql(
+            "SELECT count(*) > 0 FROM kodus_workflow.schema_migrations WHERE id = 'fleet:001'",
+        );
+        let look = move |connection: &Connection| {
+            let names = [schema.as_str(), table.as_str()];
+            let texts = |sql: &str| -> duckdb::Result<Vec<String>> {
+                connection.prepare(sql)?.query_map(names, |row| row.get(0))?.collect()
+            };
+            let mut columns = connection.prepare(COLUMNS)?;
+            let columns = columns.query_map(names, |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+            })?;
+            let mut keys: Vec<Vec<String>> = texts(KEYS)?
+                .iter()
+                .map(|text| serde_json::from_str(text).unwrap_or_default())
+                .collect();
+            keys.extend(texts(INDEXES)?.iter().map(|text| expressions(text)));
+            Ok(Found {
+                kind: texts(KIND)?.pop(),
+                columns: columns.collect::<duckdb::Result<_>>()?,
+                keys,
+                definition: texts(DEFINITION)?.pop().unwrap_or_default(),
+                has_fleet: connection.query_row(&fleet, [], |row| row.get(0))?,
+            })
+        };
+        Ok(self.duck.read("look the table up", look).await?)
+    }
+
+    pub(super) async fn create_table(
+        &self,
+        destination: &Destination,
+        shape: &Shape,
+    ) -> Result<(), Failure> {
+        let Destination { schema, table, operation, .. } = destination;
+        if !is_plain(table) || !is_plain(schema) {
+            let text = "a table is only made with a name of letters, digits and underscores";
+            return Err(Failure::schema(text));
+        }
+        let name = format!("{}.{}", quote(schema), quote(table));
+        let column =
+            |(name, kind): &(String, Kind)| format!("{} {}", quote(name), type_of(*kind));
+        let mut parts: Vec<String> = shape.columns.iter().map(column).collect();
+        if let Operation::Upsert { conflict_key } = operation {
+            let key: Vec<String> = conflict_key.iter().map(|name| quote(name)).collect();
+            parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
+        }
+        let schema = (schema == "public").then_some("CREATE SCHEMA IF NOT EXISTS public;");
+        let sql = format!(
+            "{} CREATE TABLE IF NOT EXISTS {name} ({})",
+            schema.unwrap_or_default(),
+            parts.join(", ")
+        );
+        self.duck.reshape(move |connection| connection.execute_batch(&sql)).await?;
+        Ok(())
+    }
+}
+
+/// The columns of an index, as they are told: `[a, '"b c"']`.
+fn expressions(text: &str) -> Vec<String> {
+    let parts = text.trim_matches(['[', ']']).split(',');
+    parts.map(|part| part.trim().trim_matches(['\'', '"']).to_owned()).collect()
+}
+
+/// The columns that are computed: only the definition tells, in which they stand in their order.
+fn generated(definition: &str, columns: &[(String, String, bool, String)]) -> Vec<String> {
+    let mut starts = Vec::new();
+    let mut from = 0;
+    for (name, ..) in columns {
+        let forms = [format!("({name} "), format!(", {name} "), format!("({} ", quote(name)), format!(", {} ", quote(name))];
+        let found = forms.iter().filter_map(|form| definition[from..].find(form.as_str())).min();
+        from += found.unwrap_or(0);
+        starts.push(from);
+    }
+    starts.push(definition.len());
+    let parts = columns.iter().zip(starts.windows(2));
+    parts
+        .filter(|(_, ends)| definition[ends[0]..ends[1]].contains("GENERATED ALWAYS AS"))
+        .map(|((name, ..), _)| name.clone())
+        .collect()
+}
+
+fn is_nested(kind: &str) -> bool {
+    kind.ends_with(']') || ["STRUCT(", "MAP(", "UNION("].iter().any(|word| kind.starts_with(word))
+}
+
+fn type_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Boolean => "BOOLEAN",
+        Kind::Integer => "BIGINT",
+        Kind::Number => "DOUBLE",
+        Kind::Text => "VARCHAR",
+        Kind::Json => "JSON",
+    }
+}

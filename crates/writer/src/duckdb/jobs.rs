@@ -1,0 +1,253 @@
+//! The rows of jobs.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use lavra_db::duckdb::{self, Connection, OptionalExt, Row, params};
+use lavra_db::{micros, timestamp};
+use uuid::Uuid;
+
+use super::DuckDb;
+use crate::failure::Failure;
+use crate::model::{FailedItem, Job, JobId, Outcome, Progress, Status};
+use crate::store::{Added, Claim, Stopped};
+
+const JOB: &str = "SELECT job_id, status, total, processed, success_count, failed_count, \
+    duplicate_count, unknown_keys, error_code, error_message, epoch_us(created_at), \
+    epoch_us(started_at), epoch_us(completed_at), request, has_headers, token \
+    FROM kodus_workflow.writer_jobs";
+
+impl DuckDb {
+    pub(super) async fn add_job(
+        &self,
+        id: &JobId,
+        request: &str,
+        has_headers: bool,
+        waiting: usize,
+    ) -> Result<Added, Failure> {
+        let (id, request, now) = (id.clone(), request.to_owned(), self.now());
+        let read = self.duck.schema().apply(JOB).into_owned() + " WHERE job_id = $1";
+        let count = self.duck.sql(
+            "SELECT count(*) FROM kodus_workflow.writer_jobs
+             WHERE completed_at IS NULL AND held_by IS NULL",
+        );
+        let insert = self.duck.sql(
+            "INSERT INTO kodus_workflow.writer_jobs (job_id, request, has_headers, created_at)
+             VALUES ($1, $2, $3, make_timestamp($4))",
+        );
+        let job = move |tx: &Connection| {
+            if let Some((known, before)) = stored(tx, &read, &id)? {
+                return Ok(if before == request { Added::Known(known) } else { Added::Differs });
+            }
+            let waits: i64 = tx.query_row(&count, [], |row| row.get(0))?;
+            if waits >= waiting as i64 {
+                return Ok(Added::Full);
+            }
+            tx.execute(&insert, params![id.as_str(), request, has_headers, now])?;
+            let made = stored(tx, &read, &id)?;
+            made.map(|(job, _)| Added::New(job)).ok_or(duckdb::Error::QueryReturnedNoRows)
+        };
+        Ok(self.duck.write("add a job", job).await?)
+    }
+
+    pub(super) async fn read_job(&self, id: &JobId) -> Result<Option<Job>, Failure> {
+        let read = self.duck.schema().apply(JOB).into_owned() + " WHERE job_id = $1";
+        let id = id.clone();
+        let look = move |connection: &Connection| stored(connection, &read, &id);
+        Ok(self.duck.read("read a job", look).await?.map(|(job, _)| job))
+    }
+
+    pub(super) async fn read_failed_items(
+        &self,
+        id: &JobId,
+        after: Option<u64>,
+        most: usize,
+    ) -> Result<Vec<FailedItem>, Failure> {
+        let sql = self.duck.sql(
+            "WITH items AS MATERIALIZED (
+                 SELECT item_index, data, error FROM kodus_workflow.writer_failed_items
+                 WHERE job_id = $1)
+             SELECT item_index, data, error FROM items
+             WHERE item_index > $2 ORDER BY item_index LIMIT $3",
+        );
+        let (id, after) = (id.clone(), after.map_or(-1, |index| index as i64));
+        let look = move |connection: &Connection| {
+            let mut statement = connection.prepare(&sql)?;
+            let rows = statement.query_map(params![id.as_str(), after, most as i64], |row| {
+                let index: i64 = row.get(0)?;
+                Ok(FailedItem { index: index as u64, data: row.get(1)?, error: row.get(2)? })
+            })?;
+            rows.collect()
+        };
+        Ok(self.duck.read("read failed items", look).await?)
+    }
+
+    /// A job that another process had is nobody's: the file has one owner at a time.
+    pub(super) async fn claim_next(&self, process: Uuid) -> Result<Option<Claim>, Failure> {
+        let next = self.duck.schema().apply(JOB).into_owned()
+            + " WHERE completed_at IS NULL AND (held_by IS NULL OR held_by <> $1)
+                ORDER BY created_at, job_id LIMIT 1";
+        let take = self.duck.sql(
+            "UPDATE kodus_workflow.writer_jobs
+             SET held_by = $2, token = $3, started_at = coalesce(started_at, make_timestamp($4))
+             WHERE job_id = $1",
+        );
+        let now = self.now();
+        let job = move |tx: &Connection| {
+            let found = tx
+                .query_row(&next, params![process], |row| {
+                    let id: String = row.get(0)?;
+                    let token: i64 = row.get(15)?;
+                    Ok((id, row.get(13)?, row.get(14)?, token + 1, progress(row)?))
+                })
+                .optional()?;
+            let Some((id, request, has_headers, token, progress)) = found else { return Ok(None) };
+            tx.execute(&take, params![id, process, token, now])?;
+            let id = JobId::parse(&id).ok_or(duckdb::Error::QueryReturnedNoRows)?;
+            Ok(Some(Claim { id, token, request, has_headers, progress }))
+        };
+        Ok(self.duck.write("claim a job", job).await?)
+    }
+
+    pub(super) async fn from_the_start(&self, claim: &Claim) -> Result<(), Stopped> {
+        let delete =
+            self.duck.sql("DELETE FROM kodus_workflow.writer_failed_items WHERE job_id = $1");
+        let reset = self.duck.sql(
+            "UPDATE kodus_workflow.writer_jobs
+             SET total = 0, processed = 0, success_count = 0, failed_count = 0,
+                 duplicate_count = 0, unknown_keys = '{}'
+             WHERE job_id = $1",
+        );
+        self.guarded("begin a job", claim, move |tx, id| {
+            tx.execute(&delete, [id])?;
+            tx.execute(&reset, [id])?;
+            Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn end_job(
+        &self,
+        claim: &Claim,
+        progress: &Progress,
+        outcome: &Outcome,
+    ) -> Result<(), Stopped> {
+        let (status, failure) = match outcome {
+            Outcome::Done(status) => (*status, None),
+            Outcome::Failed(failure) => (Status::Failed, Some(failure)),
+        };
+        let sql = self.duck.sql(
+            "UPDATE kodus_workflow.writer_jobs
+             SET status = $2, error_code = $3, error_message = $4, total = greatest(total, $5),
+                 completed_at = make_timestamp($6), held_by = NULL
+             WHERE job_id = $1",
+        );
+        let code = failure.map(|failure| failure.code.as_str());
+        let message = failure.map(|failure| failure.message.clone());
+        let (total, now) = (progress.total as i64, self.now());
+        self.guarded("end a job", claim, move |tx, id| {
+            tx.execute(&sql, params![id, status.as_str(), code, message, total, now])?;
+            Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn give_back(&self, claim: &Claim) -> Result<(), Failure> {
+        let sql =
+            self.duck.sql("UPDATE kodus_workflow.writer_jobs SET held_by = NULL WHERE job_id = $1");
+        let given = self.guarded("give a job back", claim, move |tx, id| {
+            tx.execute(&sql, [id])?;
+            Ok(())
+        });
+        match given.await {
+            Ok(()) | Err(Stopped::Replaced) => Ok(()),
+            Err(Stopped::Failed(failure)) => Err(failure),
+        }
+    }
+
+    pub(super) async fn remove_old_jobs(&self, kept: Duration) -> Result<(), Failure> {
+        let kept = SignedDuration::try_from(kept).unwrap_or(SignedDuration::MAX);
+        let now = self.duck.clock().now();
+        let Ok(before) = now.checked_sub(kept) else { return Ok(()) };
+        let items = self.duck.sql(
+            "DELETE FROM kodus_workflow.writer_failed_items WHERE job_id IN (
+                 SELECT job_id FROM kodus_workflow.writer_jobs
+                 WHERE completed_at < make_timestamp($1))",
+        );
+        let jobs = self.duck.sql(
+            "DELETE FROM kodus_workflow.writer_jobs WHERE completed_at < make_timestamp($1)",
+        );
+        let before = micros(before);
+        let job = move |tx: &Connection| {
+            tx.execute(&items, [before])?;
+            tx.execute(&jobs, [before])?;
+            Ok(())
+        };
+        Ok(self.duck.write("remove old jobs", job).await?)
+    }
+
+    /// Runs a job in a transaction of its claim; not at all if that is over.
+    pub(super) async fn guarded<T, F>(
+        &self,
+        operation: &'static str,
+        claim: &Claim,
+        mut job: F,
+    ) -> Result<T, Stopped>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection, &str) -> duckdb::Result<T> + Send + 'static,
+    {
+        let guard = self.duck.sql(
+            "SELECT token, completed_at IS NULL FROM kodus_workflow.writer_jobs WHERE job_id = $1",
+        );
+        let (id, token) = (claim.id.clone(), claim.token);
+        let guarded = move |tx: &Connection| {
+            let held = tx
+                .query_row(&guard, [id.as_str()], |row| {
+                    Ok(row.get::<_, i64>(0)? == token && row.get::<_, bool>(1)?)
+                })
+                .optional()?;
+            match held {
+                Some(true) => job(tx, id.as_str()).map(Some),
+                Some(false) | None => Ok(None),
+            }
+        };
+        self.duck.write(operation, guarded).await?.ok_or(Stopped::Replaced)
+    }
+
+    pub(super) fn now(&self) -> i64 {
+        micros(self.duck.clock().now())
+    }
+}
+
+fn stored(connection: &Connection, sql: &str, id: &JobId) -> duckdb::Result<Option<(Job, String)>> {
+    let read = |row: &Row<'_>| {
+        let status: String = row.get(1)?;
+        let time = |at: usize| Ok::<_, duckdb::Error>(row.get::<_, Option<i64>>(at)?.map(timestamp));
+        let job = Job {
+            id: id.clone(),
+            status: Status::parse(&status),
+            progress: progress(row)?,
+            error_code: row.get(8)?,
+            error_message: row.get(9)?,
+            created_at: timestamp(row.get(10)?),
+            started_at: time(11)?,
+            completed_at: time(12)?,
+        };
+        Ok((job, row.get(13)?))
+    };
+    connection.query_row(sql, [id.as_str()], read).optional()
+}
+
+fn progress(row: &Row<'_>) -> duckdb::Result<Progress> {
+    let number = |at: usize| row.get::<_, i64>(at).map(|number| number as u64);
+    let unknown: String = row.get(7)?;
+    Ok(Progress {
+        total: number(2)?,
+        processed: number(3)?,
+        success_count: number(4)?,
+        failed_count: number(5)?,
+        duplicate_count: number(6)?,
+        unknown_keys: serde_json::from_str(&unknown).unwrap_or_default(),
+    })
+}

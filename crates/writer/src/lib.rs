@@ -1,0 +1,33 @@
+#![doc = include_str!("../README.md")]
+
+mod address;
+mod batch;
+mod collect;
+mod config;
+mod decode;
+mod duckdb;
+mod failure;
+mod infer;
+mod migrations;
+mod model;
+mod order;
+mod postgres;
+mod row;
+mod run;
+mod service;
+mod source;
+pub mod split;
+mod store;
+mod table;
+mod web;
+
+pub use address::Network;
+pub use config::{Access, Config, Limits, Timing};
+pub use failure::{Code, Failure};
+pub use migrations::MIGRATIONS;
+pub use model::{FailedItem, Job, JobId, Progress, Status};
+pub use order::{Order, Refused};
+pub use row::Caps;
+pub use service::Service;
+pub use source::{Names, SystemNames};
+pub use web::{listen_refusal, router};

@@ -1,0 +1,347 @@
+//! The body of `POST /process`, read into something that cannot be wrong.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use url::Url;
+
+use crate::model::JobId;
+
+const MAX_PATH: usize = 64;
+const MAX_HEADERS: usize = 32;
+
+/// Why a request is not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It cannot be read: 400.
+    Unreadable(String),
+    /// Something in it is missing or wrong: 422.
+    Invalid { field: &'static str, why: String },
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(why) => f.write_str(why),
+            Self::Invalid { field, why } => write!(f, "{field}: {why}"),
+        }
+    }
+}
+
+/// What is to be written where.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub job_id: Option<JobId>,
+    pub config: Destination,
+    pub source: Source,
+    /// The path from the root of the source to the array.
+    pub json_path: Vec<String>,
+    /// Sent to the source; never stored in the clear nor shown.
+    pub headers: BTreeMap<String, SecretString>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    pub schema: String,
+    pub table: String,
+    pub operation: Operation,
+    pub create_table: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Upsert { conflict_key: Vec<String> },
+    Insert,
+}
+
+impl Operation {
+    pub(crate) fn key(&self) -> &[String] {
+        match self {
+            Self::Upsert { conflict_key } => conflict_key,
+            Self::Insert => &[],
+        }
+    }
+}
+
+#[derive(Clone)]
+pub enum Source {
+    Url(Url),
+    Inline(String),
+    File(String),
+}
+
+/// Without what a query may hold: signatures of buckets stand there.
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(url) => f.write_str(&without_query(url)),
+            Self::Inline(text) => write!(f, "inline ({} bytes)", text.len()),
+            Self::File(path) => write!(f, "file {path:?}"),
+        }
+    }
+}
+
+pub(crate) fn without_query(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    let _there_is_none = url.set_password(None);
+    let _there_is_none = url.set_username("");
+    url.to_string()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body<'a> {
+    job_id: Option<String>,
+    config: Option<BodyConfig>,
+    #[serde(borrow)]
+    source: Option<BodySource<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BodyConfig {
+    table: Option<String>,
+    schema: Option<String>,
+    operation: Option<String>,
+    conflict_key: Option<Value>,
+    create_table: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BodySource<'a> {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    url: Option<String>,
+    headers: Option<BTreeMap<String, SecretString>>,
+    json_path: Option<String>,
+    path: Option<String>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+fn invalid(field: &'static str, why: impl Into<String>) -> Refused {
+    Refused::Invalid { field, why: why.into() }
+}
+
+impl Order {
+    pub fn parse(body: &[u8]) -> Result<Self, Refused> {
+        let unreadable = |error: serde_json::Error| {
+            let text = error.to_string();
+            match error.classify() {
+                serde_json::error::Category::Data => invalid("body", text),
+                _ => Refused::Unreadable(format!("the body is not JSON: {text}")),
+            }
+        };
+        let text = std::str::from_utf8(body)
+            .map_err(|_| Refused::Unreadable("the body is not UTF-8".into()))?;
+        let body: Body<'_> = serde_json::from_str(text).map_err(unreadable)?;
+        let job_id = match body.job_id.as_deref() {
+            None | Some("") => None,
+            Some(id) => Some(JobId::parse(id).ok_or_else(|| {
+                invalid("job_id", "at most 100 letters, digits and -_.:~")
+            })?),
+        };
+        let config = body.config.ok_or_else(|| invalid("config", "is missing"))?;
+        let mut source = body.source.ok_or_else(|| invalid("source", "is missing"))?;
+        let headers = headers(source.headers.take())?;
+        let json_path = path(source.json_path.as_deref().unwrap_or_default())?;
+        let source = source.read(!headers.is_empty())?;
+        Ok(Self { job_id, config: config.read()?, source, json_path, headers })
+    }
+
+    /// As it is stored: without headers.
+    pub(crate) fn to_text(&self) -> String {
+        let (kind, place) = match &self.source {
+            Source::Url(url) => ("url", url.as_str()),
+            Source::Inline(text) => ("inline", text.as_str()),
+            Source::File(path) => ("file", path.as_str()),
+        };
+        let stored = Stored {
+            schema: self.config.schema.clone(),
+            table: self.config.table.clone(),
+            conflict_key: match &self.config.operation {
+                Operation::Insert => None,
+                Operation::Upsert { conflict_key } => Some(conflict_key.clone()),
+            },
+            create_table: self.config.create_table,
+            kind: kind.into(),
+            place: place.into(),
+            json_path: self.json_path.clone(),
+        };
+        serde_json::to_string(&stored).unwrap_or_default()
+    }
+
+    pub(crate) fn from_text(
+        text: &str,
+        headers: BTreeMap<String, SecretString>,
+    ) -> Option<Self> {
+        let stored: Stored = serde_json::from_str(text).ok()?;
+        let operation = match stored.conflict_key {
+            None => Operation::Insert,
+            Some(conflict_key) => Operation::Upsert { conflict_key },
+        };
+        let source = match stored.kind.as_str() {
+            "url" => Source::Url(stored.place.parse().ok()?),
+            "inline" => Source::Inline(stored.place),
+            _ => Source::File(stored.place),
+        };
+        let (schema, table) = (stored.schema, stored.table);
+        let create_table = stored.create_table;
+        let config = Destination { schema, table, operation, create_table };
+        Some(Self { job_id: None, config, source, json_path: stored.json_path, headers })
+    }
+
+    /// The headers as one text, to be sealed.
+    pub(crate) fn headers_text(&self) -> SecretString {
+        let plain: BTreeMap<&str, &str> = self
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.expose_secret()))
+            .collect();
+        serde_json::to_string(&plain).unwrap_or_default().into()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    schema: String,
+    table: String,
+    conflict_key: Option<Vec<String>>,
+    create_table: bool,
+    kind: String,
+    place: String,
+    json_path: Vec<String>,
+}
+
+impl BodyConfig {
+    fn read(self) -> Result<Destination, Refused> {
+        let table = self.table.filter(|name| !name.is_empty());
+        let table = table.ok_or_else(|| invalid("config.table", "is missing"))?;
+        let schema = self.schema.filter(|name| !name.is_empty()).unwrap_or_else(|| "public".into());
+        name("config.table", &table)?;
+        name("config.schema", &schema)?;
+        let key = conflict_key(self.conflict_key)?;
+        let operation = match self.operation.as_deref() {
+            Some("upsert") if key.is_empty() => {
+                return Err(invalid("config.conflict_key", "is missing: an upsert needs one"));
+            }
+            Some("upsert") => Operation::Upsert { conflict_key: key },
+            Some("insert") => Operation::Insert,
+            None => return Err(invalid("config.operation", "is missing: upsert or insert")),
+            Some(_) => return Err(invalid("config.operation", "is upsert or insert")),
+        };
+        let create_table = self.create_table.unwrap_or(false);
+        Ok(Destination { schema, table, operation, create_table })
+    }
+}
+
+/// `"id"`, `"a, b"` or `["a", "b"]`.
+fn conflict_key(value: Option<Value>) -> Result<Vec<String>, Refused> {
+    let wrong = || invalid("config.conflict_key", "is a column, or several: \"id\", [\"a\", \"b\"]");
+    let names: Vec<String> = match value {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(text)) => {
+            text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+        }
+        Some(Value::Array(items)) => items
+            .into_iter()
+            .map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong))
+            .collect::<Result<_, _>>()?,
+        Some(_) => return Err(wrong()),
+    };
+    for text in &names {
+        name("config.conflict_key", text)?;
+    }
+    Ok(names)
+}
+
+/// A name to be looked up. It is never put into a statement; this only tells nonsense early.
+fn name(field: &'static str, text: &str) -> Result<(), Refused> {
+    let is_wrong = |letter: char| letter.is_control() || matches!(letter, '"' | '\'' | '`' | ';' | '\\');
+    if text.is_empty() || text.len() > 63 || text.chars().any(is_wrong) {
+        return Err(invalid(field, "is a plain name of at most 63 bytes, without quotes"));
+    }
+    Ok(())
+}
+
+fn path(text: &str) -> Result<Vec<String>, Refused> {
+    let text = text.trim();
+    let text = text.strip_prefix('$').unwrap_or(text);
+    let text = text.strip_prefix('.').unwrap_or(text);
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let parts: Vec<String> = text.split('.').map(str::to_owned).collect();
+    if parts.len() > MAX_PATH || parts.iter().any(String::is_empty) {
+        return Err(invalid("source.json_path", "is names with dots between: data.items"));
+    }
+    Ok(parts)
+}
+
+fn headers(
+    given: Option<BTreeMap<String, SecretString>>,
+) -> Result<BTreeMap<String, SecretString>, Refused> {
+    let given = given.unwrap_or_default();
+    if given.len() > MAX_HEADERS {
+        return Err(invalid("source.headers", "are too many"));
+    }
+    for (name, value) in &given {
+        let is_ours = ["host", "content-length", "transfer-encoding", "connection", "accept-encoding"]
+            .contains(&name.to_ascii_lowercase().as_str());
+        let fits = reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_ok()
+            && reqwest::header::HeaderValue::from_str(value.expose_secret()).is_ok();
+        if is_ours || !fits {
+            return Err(invalid("source.headers", "one of them cannot be sent"));
+        }
+    }
+    Ok(given)
+}
+
+impl BodySource<'_> {
+    fn read(self, has_headers: bool) -> Result<Source, Refused> {
+        let kind = self.kind.as_deref();
+        if has_headers && kind != Some("url") {
+            return Err(invalid("source.headers", "only a url has headers"));
+        }
+        match kind {
+            Some("url") => {
+                let text = self.url.ok_or_else(|| invalid("source.url", "is missing"))?;
+                Ok(Source::Url(source_url(&text)?))
+            }
+            Some("inline") => match self.data {
+                None => Err(invalid("source.data", "is missing")),
+                Some(data) => Ok(Source::Inline(data.get().to_owned())),
+            },
+            Some("file") => {
+                let path = self.path.ok_or_else(|| invalid("source.path", "is missing"))?;
+                if path.is_empty() || path.contains('\0') {
+                    return Err(invalid("source.path", "is not a path"));
+                }
+                Ok(Source::File(path))
+            }
+            None => Err(invalid("source.type", "is missing: url, inline or file")),
+            Some(_) => Err(invalid("source.type", "is url, inline or file")),
+        }
+    }
+}
+
+fn source_url(text: &str) -> Result<Url, Refused> {
+    let url = Url::parse(text).map_err(|error| invalid("source.url", error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(invalid("source.url", "is http or https"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(invalid("source.url", "may hold no user and password: put them into headers"));
+    }
+    if url.host().is_none() {
+        return Err(invalid("source.url", "has no host"));
+    }
+    Ok(url)
+}

@@ -1,0 +1,134 @@
+//! What `pg_catalog` says of a table, and making one.
+
+use lavra_db::tokio_postgres::types::Type;
+
+use super::Postgres;
+use super::jobs::get;
+use crate::failure::Failure;
+use crate::infer::{Kind, Shape, is_plain};
+use crate::order::{Destination, Operation};
+use crate::store::{Look, OF_THE_FLEET, no_key, refusal};
+use crate::table::{Column, Table, quote};
+
+const RELATION: &str = "SELECT c.oid, c.relkind::text AS relkind,
+        quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND c.relname = $2";
+
+/// Those that can be written: neither generated nor numbered by the server alone. Types by their schema and
+/// name, which mean the same wherever `search_path` points.
+const COLUMNS: &str = "SELECT a.attname::text AS name, quote_ident(a.attname) AS quoted,
+        quote_ident(n.nspname) || '.' || quote_ident(t.typname) AS kind,
+        t.typname IN ('json', 'jsonb') AND n.nspname = 'pg_catalog' AS is_json,
+        t.typcategory = 'A' AS is_list, a.attnotnull AND NOT a.atthasdef AS is_required,
+        coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), '') ~* '^(now\\(\\)|current_timestamp)'
+            AS is_now
+    FROM pg_catalog.pg_attribute AS a
+    JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+    JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
+    LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+    WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped
+      AND a.attgenerated = '' AND a.attidentity <> 'a'
+    ORDER BY a.attnum";
+
+/// Indexes that a conflict can be told by: whole, valid, of plain columns.
+const KEYS: &str = "SELECT ARRAY(
+        SELECT a.attname::text FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = i.indrelid
+          AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
+    ) AS names
+    FROM pg_catalog.pg_index AS i
+    WHERE i.indrelid = $1 AND i.indisunique AND i.indisvalid AND i.indimmediate
+      AND i.indpred IS NULL AND i.indexprs IS NULL";
+
+impl Postgres {
+    pub(super) async fn look_up(&self, destination: &Destination) -> Result<Look, Failure> {
+        let operation = "look the table up";
+        if let Some(failure) = refusal(destination, self.pg.schema().name(), &self.tables) {
+            return Err(failure);
+        }
+        let Destination { schema, table, .. } = destination;
+        let names = [(schema as _, Type::TEXT), (table as _, Type::TEXT)];
+        let rows = self.pg.query(operation, RELATION, &names).await?;
+        let Some(row) = rows.first() else { return Ok(Look::Missing) };
+        if !matches!(get::<String>(row, "relkind")?.as_str(), "r" | "p") {
+            return Err(Failure::schema(format!("{schema}.{table} is not a table")));
+        }
+        if schema == "public" && OF_THE_FLEET.contains(&table.as_str()) && self.has_fleet().await? {
+            return Err(Failure::schema(format!("{schema}.{table} is not for data")));
+        }
+        let oid = [(&get::<u32>(row, "oid")? as _, Type::OID)];
+        let mut columns = Vec::new();
+        for row in self.pg.query(operation, COLUMNS, &oid).await? {
+            columns.push(Column {
+                name: get(&row, "name")?,
+                quoted: get(&row, "quoted")?,
+                kind: get(&row, "kind")?,
+                is_json: get(&row, "is_json")?,
+                is_list: get(&row, "is_list")?,
+                is_required: get(&row, "is_required")?,
+                is_now: get(&row, "is_now")?,
+            });
+        }
+        if let Operation::Upsert { conflict_key } = &destination.operation {
+            let mut wanted = conflict_key.clone();
+            wanted.sort_unstable();
+            let mut is_unique = false;
+            for row in self.pg.query(operation, KEYS, &oid).await? {
+                let mut names: Vec<String> = get(&row, "names")?;
+                names.sort_unstable();
+                is_unique |= names == wanted;
+            }
+            if !is_unique {
+                return Err(no_key(destination));
+            }
+        }
+        let quoted = get(row, "quoted")?;
+        let table = Table::new(quoted, columns, destination.operation.key());
+        table.map(Look::Table).ok_or_else(|| no_key(destination))
+    }
+
+    async fn has_fleet(&self) -> Result<bool, Failure> {
+        let sql = "SELECT 1 FROM kodus_workflow.schema_migrations WHERE id = 'fleet:001'";
+        Ok(!self.pg.query("look for a fleet", sql, &[]).await?.is_empty())
+    }
+
+    pub(super) async fn create_table(
+        &self,
+        destination: &Destination,
+        shape: &Shape,
+    ) -> Result<(), Failure> {
+        let Destination { schema, table, operation, .. } = destination;
+        if !is_plain(table) {
+            let text = "a table is only made with a name of letters, digits and underscores";
+            return Err(Failure::schema(text));
+        }
+        let sql = "SELECT quote_ident(nspname) AS quoted FROM pg_catalog.pg_namespace WHERE nspname = $1";
+        let rows = self.pg.query("look the schema up", sql, &[(schema as _, Type::TEXT)]).await?;
+        let Some(row) = rows.first() else {
+            return Err(Failure::schema(format!("there is no schema {schema:?}")));
+        };
+        let name = format!("{}.{}", get::<String>(row, "quoted")?, quote(table));
+        let columns = shape.columns.iter().map(|(name, kind)| format!("{} {}", quote(name), type_of(*kind)));
+        let mut parts: Vec<String> = columns.collect();
+        if let Operation::Upsert { conflict_key } = operation {
+            let key: Vec<String> = conflict_key.iter().map(|name| quote(name)).collect();
+            parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
+        }
+        let sql = format!("CREATE TABLE IF NOT EXISTS {name} ({})", parts.join(", "));
+        let mut transaction = self.pg.transaction("make the table").await?;
+        transaction.query(&sql, &[]).await?;
+        transaction.finish(&format!("ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"), &[]).await?;
+        Ok(())
+    }
+}
+
+fn type_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Boolean => "boolean",
+        Kind::Integer => "bigint",
+        Kind::Number => "numeric",
+        Kind::Text => "text",
+        Kind::Json => "jsonb",
+    }
+}

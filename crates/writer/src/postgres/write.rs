@@ -1,0 +1,281 @@
+//! A batch: at once where all of it is well, in pieces where something is not, and one by one where a
+//! piece is not. Each of these is a transaction with what is known of the job after it.
+
+use std::time::Duration;
+
+use lavra_db::tokio_postgres::types::Type;
+use lavra_db::{Error, Transaction};
+
+use super::rows::Jsonb;
+use super::{Postgres, sql};
+use crate::batch::{Batch, Part};
+use crate::failure::Failure;
+use crate::model::{FailedItem, Progress};
+use crate::store::{Claim, Keep, Stopped};
+use crate::table::Table;
+
+/// Rows that are tried one by one in one transaction: each is a subtransaction, of which a server
+/// keeps few at hand.
+const PIECE: usize = 1000;
+/// How often a transaction that lost against another one is tried.
+const CONFLICTS: u32 = 8;
+/// How often the server is waited for, each time twice as long.
+const LOST: u32 = 6;
+
+/// How the rows of a part are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    AtOnce,
+    OneByOne,
+}
+
+impl Postgres {
+    /// What is wrong with the first row that failed, if one did.
+    pub(super) async fn write_batch(
+        &self,
+        claim: &Claim,
+        table: &Table,
+        batch: &Batch,
+        progress: &mut Progress,
+        keep: Keep,
+    ) -> Result<Option<String>, Stopped> {
+        let mut known = progress.clone();
+        for (name, times) in &batch.unknown {
+            *known.unknown_keys.entry(name.clone()).or_default() += times;
+        }
+        let write = Write { store: self, claim, table, keep };
+        let first = match write.try_part(&batch.whole(), &mut known, Way::AtOnce).await {
+            Ok(first) => first,
+            Err(Trouble::Row) => write.in_pieces(batch, &mut known).await?,
+            Err(Trouble::Stopped(stopped)) => return Err(stopped),
+        };
+        *progress = known;
+        Ok(first)
+    }
+}
+
+#[derive(Debug)]
+enum Trouble {
+    /// A row cannot be stored as it is.
+    Row,
+    Stopped(Stopped),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Stopped(Stopped::Failed(error.into()))
+    }
+}
+
+struct Write<'a> {
+    store: &'a Postgres,
+    claim: &'a Claim,
+    table: &'a Table,
+    keep: Keep,
+}
+
+impl Write<'_> {
+    async fn in_pieces(
+        &self,
+        batch: &Batch,
+        progress: &mut Progress,
+    ) -> Result<Option<String>, Stopped> {
+        let mut first = None;
+        let pieces = batch.parts(PIECE);
+        for piece in &pieces {
+            // The only one has been tried.
+            let way = if pieces.len() == 1 { Way::OneByOne } else { Way::AtOnce };
+            let mut said = self.try_part(piece, progress, way).await;
+            if matches!(said, Err(Trouble::Row)) && way == Way::AtOnce {
+                said = self.try_part(piece, progress, Way::OneByOne).await;
+            }
+            match said {
+                Ok(said) => first = first.or(said),
+                Err(Trouble::Stopped(stopped)) => return Err(stopped),
+                Err(Trouble::Row) => {
+                    let text = "rows that fail at once do not fail one by one";
+                    return Err(Failure::new(crate::failure::Code::Internal, text).into());
+                }
+            }
+        }
+        Ok(first)
+    }
+
+    /// Tries until it is decided, and carries `progress` on.
+    async fn try_part(
+        &self,
+        part: &Part<'_>,
+        progress: &mut Progress,
+        way: Way,
+    ) -> Result<Option<String>, Trouble> {
+        let (mut conflicts, mut lost) = (0, 0);
+        loop {
+            let error = match self.part(part, progress, way).await {
+                Ok((after, first)) => {
+                    *progress = after;
+                    return Ok(first);
+                }
+                Err(Trouble::Stopped(Stopped::Failed(failure))) if failure.is_passing => failure,
+                Err(trouble) => return Err(trouble),
+            };
+            let wait = if is_conflict(&error) {
+                conflicts += 1;
+                if conflicts > CONFLICTS {
+                    return Err(Trouble::Stopped(error.into()));
+                }
+                Duration::from_millis(rand::random_range(5..50) * u64::from(conflicts))
+            } else {
+                lost += 1;
+                if lost > LOST {
+                    return Err(Trouble::Stopped(error.into()));
+                }
+                Duration::from_millis(100 << lost)
+            };
+            tracing::warn!(job = %self.claim.id, error = %error.message, retry_in = ?wait, "a batch is tried again");
+            tokio::time::sleep(wait).await;
+            // The connection may have been cut after the commit.
+            if let Ok(Some(job)) = self.store.read_job(&self.claim.id).await
+                && job.progress.processed >= part.to
+                && part.to > part.from
+            {
+                *progress = job.progress;
+                return Ok(part.refused().first().map(|item| item.error.clone()));
+            }
+        }
+    }
+
+    async fn part(
+        &self,
+        part: &Part<'_>,
+        before: &Progress,
+        way: Way,
+    ) -> Result<(Progress, Option<String>), Trouble> {
+        let mut transaction = self.store.pg.transaction("write a batch").await?;
+        let guard = "SELECT 1 FROM kodus_workflow.writer_jobs
+                     WHERE job_id = $1 AND token = $2 AND completed_at IS NULL FOR UPDATE";
+        let id = self.claim.id.as_str();
+        let owner = [(&id as _, Type::TEXT), (&self.claim.token as _, Type::INT8)];
+        if transaction.query(guard, &owner).await?.is_empty() {
+            transaction.rollback().await?;
+            return Err(Trouble::Stopped(Stopped::Replaced));
+        }
+        let written = match way {
+            Way::AtOnce => self.at_once(&mut transaction, part).await.map(|()| Vec::new()),
+            Way::OneByOne => self.one_by_one(&mut transaction, part).await,
+        };
+        let mut failed = match written {
+            Ok(failed) => failed,
+            Err(error) => {
+                let trouble = judge(error);
+                // A connection that is lost cannot be told so.
+                let _already_gone = transaction.rollback().await;
+                return Err(trouble);
+            }
+        };
+        failed.extend_from_slice(part.refused());
+        failed.sort_by_key(|item| item.index);
+        let after = part.after(before, failed.len() as u64);
+        let kept = self.keep.room(before.failed_count).min(failed.len());
+        self.keep_failed(&mut transaction, &failed[..kept]).await?;
+        let sql = "UPDATE kodus_workflow.writer_jobs
+                   SET total = $3, processed = $4, success_count = $5, failed_count = $6,
+                       duplicate_count = $7, unknown_keys = $8
+                   WHERE job_id = $1 AND token = $2";
+        let unknown = serde_json::to_string(&after.unknown_keys).unwrap_or_default();
+        let numbers = [
+            after.total,
+            after.processed,
+            after.success_count,
+            after.failed_count,
+            after.duplicate_count,
+        ]
+        .map(|number| number as i64);
+        let mut params: Vec<lavra_db::Param<'_>> = owner.to_vec();
+        params.extend(numbers.iter().map(|number| (number as _, Type::INT8)));
+        params.push((&unknown as _, Type::TEXT));
+        transaction.finish(sql, &params).await?;
+        Ok((after, failed.into_iter().next().map(|item| item.error)))
+    }
+
+    async fn at_once(
+        &self,
+        transaction: &mut Transaction<'_>,
+        part: &Part<'_>,
+    ) -> lavra_db::Result<()> {
+        for group in part.groups() {
+            let sql = sql::of_array(self.table, group.signature);
+            let array = part.array(group.rows);
+            transaction.query(&sql, &[(&Jsonb(&array) as _, Type::JSONB)]).await?;
+        }
+        Ok(())
+    }
+
+    async fn one_by_one(
+        &self,
+        transaction: &mut Transaction<'_>,
+        part: &Part<'_>,
+    ) -> lavra_db::Result<Vec<FailedItem>> {
+        let rows = part.rows();
+        let pairs: Vec<(usize, &str)> =
+            rows.iter().map(|row| (row.signature, part.batch.text(row))).collect();
+        let pairs = serde_json::to_string(&pairs).unwrap_or_default();
+        let set = "SELECT length(set_config('lavra.rows', $1, true))";
+        transaction.query(set, &[(&pairs as _, Type::TEXT)]).await?;
+        let mark = format!("lavra{:016x}", rand::random::<u64>());
+        transaction.query(&sql::one_by_one(self.table, &part.batch.signatures, &mark), &[]).await?;
+        let get = "SELECT current_setting('lavra.failed')";
+        let told = transaction.query(get, &[]).await?;
+        let told: String = told.first().and_then(|row| row.try_get(0).ok()).unwrap_or_default();
+        let told: Vec<(usize, String)> = serde_json::from_str(&told).unwrap_or_default();
+        let failed = told.into_iter().filter_map(|(place, error)| {
+            rows.get(place.wrapping_sub(1)).map(|row| part.failed(row, error))
+        });
+        Ok(failed.collect())
+    }
+
+    async fn keep_failed(
+        &self,
+        transaction: &mut Transaction<'_>,
+        failed: &[FailedItem],
+    ) -> lavra_db::Result<()> {
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let sql = "INSERT INTO kodus_workflow.writer_failed_items (job_id, item_index, data, error)
+                   SELECT $1, * FROM unnest($2, $3, $4)
+                   ON CONFLICT (job_id, item_index) DO NOTHING";
+        let indices: Vec<i64> = failed.iter().map(|item| item.index as i64).collect();
+        let data: Vec<&str> = failed.iter().map(|item| item.data.as_str()).collect();
+        let errors: Vec<&str> = failed.iter().map(|item| item.error.as_str()).collect();
+        let params = [
+            (&self.claim.id.as_str() as _, Type::TEXT),
+            (&indices as _, Type::INT8_ARRAY),
+            (&data as _, Type::TEXT_ARRAY),
+            (&errors as _, Type::TEXT_ARRAY),
+        ];
+        transaction.query(sql, &params).await?;
+        Ok(())
+    }
+}
+
+fn is_conflict(failure: &Failure) -> bool {
+    ["SQLSTATE 40001", "SQLSTATE 40P01"].iter().any(|state| failure.message.contains(state))
+}
+
+/// Whether a row is at fault, the table, or the server.
+fn judge(error: Error) -> Trouble {
+    let state = match &error {
+        Error::Postgres { source, .. } => source.code().map(|state| state.code().to_owned()),
+        _ => None,
+    };
+    let class = state.as_deref().and_then(|state| state.get(..2)).unwrap_or_default();
+    match class {
+        "0A" | "21" | "22" | "23" | "44" | "54" | "P0" => Trouble::Row,
+        // The table is not what it was, or is not ours to write.
+        "42" | "3F" | "28" => {
+            Trouble::Stopped(Stopped::Failed(Failure::schema(error.to_string())))
+        }
+        _ => error.into(),
+    }
+}
+

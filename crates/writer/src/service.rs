@@ -1,0 +1,333 @@
+//! The writer as a whole: orders come in, jobs are taken and run, a few at a time, until it is told to
+//! end; whatever it had then is taken up by the next one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lavra_db::{Database, Secrets};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::config::Config;
+use crate::duckdb::DuckDb;
+use crate::failure::{Code, Failure};
+use crate::model::{FailedItem, Job, JobId, Outcome};
+use crate::order::{Order, Refused};
+use crate::postgres::Postgres;
+use crate::run::{Ran, Run, longer};
+use crate::source::{Names, Sources, SystemNames};
+use crate::store::{Added, Claim, Stopped, Store};
+
+type Headers = BTreeMap<String, SecretString>;
+
+/// Between removals of old jobs.
+const TIDY: Duration = Duration::from_secs(3600);
+
+#[derive(Clone, Debug)]
+pub struct Service(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    store: Arc<dyn Store>,
+    sources: Sources,
+    config: Arc<Config>,
+    /// Where the headers of sources are sealed; without it they are in memory only.
+    secrets: Option<Secrets>,
+    headers: Mutex<HashMap<JobId, Headers>>,
+    process: Uuid,
+    bell: Notify,
+}
+
+/// Why an order was not taken.
+#[derive(Debug)]
+pub(crate) enum NotTaken {
+    Refused(Refused),
+    Busy,
+    Failed(Failure),
+}
+
+impl From<Failure> for NotTaken {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Service {
+    /// On a database that has [`crate::MIGRATIONS`].
+    pub fn new(
+        database: &Database,
+        config: Config,
+        secrets: Option<Secrets>,
+    ) -> Result<Self, Failure> {
+        Self::with_names(database, config, secrets, Arc::new(SystemNames))
+    }
+
+    /// The same with other names than those of this machine.
+    pub fn with_names(
+        database: &Database,
+        config: Config,
+        secrets: Option<Secrets>,
+        names: Arc<dyn Names>,
+    ) -> Result<Self, Failure> {
+        let config = Arc::new(config);
+        let store: Arc<dyn Store> = match database {
+            Database::Postgres(pg) => Arc::new(Postgres::new(pg.clone(), &config)),
+            Database::Duck(duck) => Arc::new(DuckDb::new(duck.clone(), &config)),
+        };
+        let sources = Sources::new(Arc::clone(&config), names)?;
+        let (process, bell) = (Uuid::now_v7(), Notify::new());
+        let headers = Mutex::default();
+        Ok(Self(Arc::new(Inner { store, sources, config, secrets, headers, process, bell })))
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// Takes an order. The same one twice is one job.
+    pub(crate) async fn take(&self, order: Order) -> Result<Job, NotTaken> {
+        let inner = &self.0;
+        if let Some((field, why)) = inner.sources.refusal(&order) {
+            return Err(NotTaken::Refused(Refused::Invalid { field, why }));
+        }
+        let id = order.job_id.clone().unwrap_or_else(JobId::new);
+        let has_headers = !order.headers.is_empty();
+        if has_headers {
+            inner.put_headers(&id, &order).await?;
+        }
+        let (request, waiting) = (order.to_text(), inner.config.limits.waiting);
+        match inner.store.add(&id, &request, has_headers, waiting).await? {
+            Added::New(job) => {
+                inner.bell.notify_one();
+                Ok(job)
+            }
+            Added::Known(job) => {
+                if job.completed_at.is_some() {
+                    inner.drop_headers(&id).await;
+                }
+                Ok(job)
+            }
+            Added::Differs => Err(NotTaken::Refused(Refused::Invalid {
+                field: "job_id",
+                why: "belongs to another order: use another id for another one".into(),
+            })),
+            Added::Full => {
+                inner.drop_headers(&id).await;
+                Err(NotTaken::Busy)
+            }
+        }
+    }
+
+    pub(crate) async fn job(&self, id: &JobId) -> Result<Option<Job>, Failure> {
+        self.0.store.job(id).await
+    }
+
+    pub(crate) async fn failed_items(
+        &self,
+        id: &JobId,
+        after: Option<u64>,
+        most: usize,
+    ) -> Result<Vec<FailedItem>, Failure> {
+        self.0.store.failed_items(id, after, most).await
+    }
+
+    pub(crate) async fn probe(&self) -> Result<(), Failure> {
+        self.0.store.probe().await
+    }
+
+    /// Runs jobs until `stop`; then those under way end after their batch and are given back.
+    pub async fn run(&self, stop: CancellationToken) {
+        let inner = &self.0;
+        let stale = inner.config.timing.stale;
+        // Before anything is claimed, so that nobody takes it from one who seems dead.
+        if let Err(failure) = inner.store.beat(inner.process, stale).await {
+            tracing::warn!(error = %failure, "the writer's row cannot be written");
+        }
+        let alive = CancellationToken::new();
+        let beats = tokio::spawn({
+            let (inner, alive) = (Arc::clone(inner), alive.clone());
+            async move { inner.beat(&alive).await }
+        });
+        let running = Arc::new(Semaphore::new(inner.config.limits.running.max(1)));
+        let jobs = TaskTracker::new();
+        let mut wait = inner.config.timing.poll;
+        while !stop.is_cancelled() {
+            let permit = tokio::select! {
+                () = stop.cancelled() => break,
+                permit = Arc::clone(&running).acquire_owned() => permit,
+            };
+            let Ok(permit) = permit else { break };
+            match inner.store.claim(inner.process, stale).await {
+                Ok(Some(claim)) => {
+                    wait = inner.config.timing.poll;
+                    let (inner, stop) = (Arc::clone(inner), stop.clone());
+                    jobs.spawn(async move {
+                        inner.work(claim, &stop).await;
+                        drop(permit);
+                    });
+                    continue;
+                }
+                Ok(None) => wait = inner.config.timing.poll,
+                Err(failure) => {
+                    tracing::warn!(error = %failure, "jobs cannot be looked for");
+                    wait = longer(wait);
+                }
+            }
+            drop(permit);
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = inner.bell.notified() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+        jobs.close();
+        if tokio::time::timeout(inner.config.timing.grace, jobs.wait()).await.is_err() {
+            tracing::warn!("jobs that were still in a batch are left to the next writer");
+        }
+        alive.cancel();
+        let _ended = beats.await;
+        let _best_effort = inner.store.leave(inner.process).await;
+    }
+}
+
+impl Inner {
+    async fn beat(&self, alive: &CancellationToken) {
+        let mut tidied: Option<Instant> = None;
+        loop {
+            if let Err(failure) = self.store.beat(self.process, self.config.timing.stale).await {
+                tracing::warn!(error = %failure, "the writer's row cannot be renewed");
+            }
+            if tidied.is_none_or(|last| last.elapsed() > TIDY) {
+                tidied = Some(Instant::now());
+                if let Err(failure) = self.store.forget(self.config.timing.kept).await {
+                    tracing::warn!(error = %failure, "old jobs cannot be removed");
+                }
+            }
+            tokio::select! {
+                () = alive.cancelled() => return,
+                () = tokio::time::sleep(self.config.timing.heartbeat) => {}
+            }
+        }
+    }
+
+
+    async fn work(&self, mut claim: Claim, stop: &CancellationToken) {
+        let begun = Instant::now();
+        let order = match self.headers(&claim).await {
+            Ok(headers) => Order::from_text(&claim.request, headers)
+                .ok_or_else(|| Failure::new(Code::Internal, "the order cannot be read any more")),
+            Err(failure) => Err(failure),
+        };
+        let ran = match &order {
+            Err(failure) => Ran::Ended(Outcome::Failed(failure.clone())),
+            Ok(order) => {
+                let table = format!("{}.{}", order.config.schema, order.config.table);
+                tracing::info!(job = %claim.id, source = ?order.source, table, "a job begins");
+                let run = Run {
+                    store: &self.store,
+                    sources: &self.sources,
+                    config: &self.config,
+                    stop,
+                };
+                run.job(&mut claim, order).await
+            }
+        };
+        match ran {
+            Ran::Ended(outcome) => self.end(&claim, &outcome, begun.elapsed()).await,
+            Ran::Interrupted => {
+                tracing::info!(job = %claim.id, processed = claim.progress.processed, "a job is given back");
+                if let Err(failure) = self.store.release(&claim).await {
+                    tracing::warn!(job = %claim.id, error = %failure, "a job cannot be given back");
+                }
+            }
+            Ran::Replaced => {
+                tracing::warn!(job = %claim.id, "a job is someone else's now");
+            }
+        }
+    }
+
+    async fn end(&self, claim: &Claim, outcome: &Outcome, took: Duration) {
+        let progress = &claim.progress;
+        match outcome {
+            Outcome::Done(status) => tracing::info!(
+                job = %claim.id, status = status.as_str(), stored = progress.success_count,
+                failed = progress.failed_count, duplicates = progress.duplicate_count, ?took,
+                "a job has ended"
+            ),
+            Outcome::Failed(failure) => {
+                tracing::warn!(job = %claim.id, error = %failure, ?took, "a job has failed");
+            }
+        }
+        let mut wait = Duration::from_millis(100);
+        loop {
+            match self.store.end(claim, progress, outcome).await {
+                Ok(()) => break,
+                Err(Stopped::Replaced) => return,
+                Err(Stopped::Failed(failure)) if wait > Duration::from_secs(5) => {
+                    tracing::error!(job = %claim.id, error = %failure, "the end of a job cannot be stored");
+                    let _someone_else_may = self.store.release(claim).await;
+                    return;
+                }
+                Err(Stopped::Failed(_)) => tokio::time::sleep(wait).await,
+            }
+            wait = longer(wait);
+        }
+        if claim.has_headers {
+            self.drop_headers(&claim.id).await;
+        }
+    }
+
+    async fn put_headers(&self, id: &JobId, order: &Order) -> Result<(), Failure> {
+        if let Some(secrets) = &self.secrets {
+            secrets.put(&name(id), &order.headers_text()).await?;
+        }
+        self.kept().insert(id.clone(), order.headers.clone());
+        Ok(())
+    }
+
+    async fn drop_headers(&self, id: &JobId) {
+        self.kept().remove(id);
+        if let Some(secrets) = &self.secrets
+            && let Err(error) = secrets.remove(&name(id)).await
+        {
+            tracing::warn!(job = %id, %error, "the headers of a job that ended cannot be removed");
+        }
+    }
+
+    async fn headers(&self, claim: &Claim) -> Result<Headers, Failure> {
+        if !claim.has_headers {
+            return Ok(Headers::new());
+        }
+        let kept = self.kept().get(&claim.id).cloned();
+        if let Some(headers) = kept {
+            return Ok(headers);
+        }
+        let sealed = match &self.secrets {
+            None => None,
+            Some(secrets) => secrets.get(&name(&claim.id)).await?,
+        };
+        let plain: Option<BTreeMap<String, String>> =
+            sealed.and_then(|text| serde_json::from_str(text.expose_secret()).ok());
+        let Some(plain) = plain else {
+            let text = "the headers of the source are gone with the process that had them, because \
+                        it had no key to seal them with (LAVRA_SECRET_KEY): send the job again, \
+                        with another id";
+            return Err(Failure::new(Code::Generic, text));
+        };
+        Ok(plain.into_iter().map(|(name, value)| (name, value.into())).collect())
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, Headers>> {
+        self.headers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The name under which a job's headers are sealed.
+fn name(id: &JobId) -> String {
+    format!("writer/{id}/headers")
+}

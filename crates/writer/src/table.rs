@@ -1,0 +1,91 @@
+//! A table as its catalog has it. Every name that gets into a statement comes from here.
+
+use std::collections::HashMap;
+
+/// Columns that say when a row was last written, where elements do not say it themselves.
+const TOUCHED: [&str; 2] = ["last_seen_at", "updated_at"];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    /// As it stands in a statement.
+    pub(crate) quoted: String,
+    /// Its type, as it stands in a statement.
+    pub(crate) kind: String,
+    pub(crate) is_json: bool,
+    pub(crate) is_list: bool,
+    pub(crate) is_required: bool,
+    /// Its default is the time.
+    pub(crate) is_now: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    /// Schema and name, as they stand in a statement.
+    pub(crate) quoted: String,
+    /// Those that can be written.
+    pub(crate) columns: Vec<Column>,
+    /// Of the columns, those of the conflict key; none for an insert.
+    pub(crate) key: Vec<usize>,
+    /// The column that takes the whole element.
+    pub(crate) whole: Option<usize>,
+    by_name: HashMap<String, usize>,
+}
+
+/// Which columns an element fills.
+pub(crate) type Signature = Vec<usize>;
+
+impl Table {
+    /// `key` are names of columns that some unique index has.
+    pub(crate) fn new(quoted: String, columns: Vec<Column>, key: &[String]) -> Option<Self> {
+        let place = |name: &String| columns.iter().position(|column| column.name == *name);
+        let key: Vec<usize> = key.iter().map(place).collect::<Option<_>>()?;
+        let whole = columns.iter().position(|column| column.name == "data" && column.is_json);
+        let named = columns.iter().enumerate().filter(|(place, _)| Some(*place) != whole);
+        let by_name = named.map(|(place, column)| (column.name.clone(), place)).collect();
+        Some(Self { quoted, columns, key, whole, by_name })
+    }
+
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn is_whole(&self, name: &str) -> bool {
+        self.whole.is_some_and(|whole| self.columns[whole].name == name)
+    }
+
+    /// The columns of an element, with the one that takes all of it.
+    pub(crate) fn filled<'a>(&'a self, signature: &'a Signature) -> impl Iterator<Item = &'a Column> {
+        signature.iter().chain(&self.whole).map(|place| &self.columns[*place])
+    }
+
+    /// `ON CONFLICT …` for elements that fill these columns; nothing for an insert.
+    pub(crate) fn on_conflict(&self, signature: &Signature, now: &str) -> String {
+        if self.key.is_empty() {
+            return String::new();
+        }
+        let key: Vec<&str> = self.key.iter().map(|at| self.columns[*at].quoted.as_str()).collect();
+        let of_key = |column: &&Column| !key.contains(&column.quoted.as_str());
+        let mut set: Vec<String> = self
+            .filled(signature)
+            .filter(of_key)
+            .map(|column| format!("{0} = excluded.{0}", column.quoted))
+            .collect();
+        if !set.is_empty() {
+            let touched = self.columns.iter().enumerate().filter(|(place, column)| {
+                column.is_now && TOUCHED.contains(&column.name.as_str()) && !signature.contains(place)
+            });
+            set.extend(touched.map(|(_, column)| format!("{} = {now}", column.quoted)));
+        }
+        let then = match set.is_empty() {
+            true => "NOTHING".to_owned(),
+            false => format!("UPDATE SET {}", set.join(", ")),
+        };
+        format!(" ON CONFLICT ({}) DO {then}", key.join(", "))
+    }
+}
+
+/// A name in double quotes.
+pub(crate) fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

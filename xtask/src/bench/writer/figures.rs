@@ -1,0 +1,92 @@
+//! What was measured, the table of it, and what Lavra means to reach.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::driver::System;
+use crate::bench::bars::{Rule, line, ratio};
+use crate::bench::numbers::{median, thousands};
+
+/// Bytes of a row.
+pub(crate) const SIZES: [usize; 2] = [250, 1500];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Figure {
+    Insert(usize),
+    Update(usize),
+    /// With so many bad rows in ten thousand.
+    Mixed(usize),
+    PeakMb,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Figures(BTreeMap<(System, Figure), Vec<f64>>);
+
+impl Figures {
+    pub(crate) fn take(&mut self, system: System, figure: Figure, value: f64) {
+        self.0.entry((system, figure)).or_default().push(value);
+    }
+
+    fn of(&self, system: System, figure: Figure) -> Option<f64> {
+        self.0.get(&(system, figure)).and_then(|values| median(values))
+    }
+
+    pub(crate) fn table(&self) -> String {
+        let mut table = format!("{:<26}", "rows/s");
+        for bytes in SIZES {
+            let _infallible = write!(table, "{:>16}{:>16}", format!("insert {bytes} B"), format!("update {bytes} B"));
+        }
+        for system in System::ALL {
+            let _infallible = write!(table, "\n{:<26}", system.title());
+            for bytes in SIZES {
+                for figure in [Figure::Insert(bytes), Figure::Update(bytes)] {
+                    let value = self.of(system, figure).map_or_else(|| "-".to_owned(), thousands);
+                    let _infallible = write!(table, "{value:>16}");
+                }
+            }
+        }
+        for bad in [0, 1, 10, 100, 1000] {
+            let value = self.of(System::Lavra, Figure::Mixed(bad));
+            let value = value.map_or_else(|| "-".to_owned(), thousands);
+            let _infallible = write!(table, "\n{:<26}{value:>16}", format!("10 000 rows, {bad} bad"));
+        }
+        table
+    }
+
+    pub(crate) fn judge(&self) -> String {
+        let lavra = |figure| self.of(System::Lavra, figure);
+        let mut lines = Vec::new();
+        for bytes in SIZES {
+            let ceiling = self.of(System::Copy, Figure::Insert(bytes));
+            for (figure, what, bar) in [(Figure::Insert(bytes), "insert", 0.8), (Figure::Update(bytes), "update", 0.6)] {
+                let what_copy = format!("{what} of {bytes} B / \\copy's");
+                lines.push(line(&what_copy, ratio(lavra(figure), ceiling), Rule::AtLeast(bar)));
+                let peer = self.of(System::Dlt, figure);
+                let what_dlt = format!("{what} of {bytes} B / dlt's");
+                lines.push(line(&what_dlt, ratio(lavra(figure), peer), Rule::AtLeast(10.0)));
+            }
+        }
+        let clean = lavra(Figure::Mixed(0));
+        let what = "10 000 rows with 1 % bad / none bad";
+        lines.push(line(what, ratio(lavra(Figure::Mixed(100)), clean), Rule::AtLeast(0.5)));
+        lines.push(line("peak memory with a body of 2 GB, MB", lavra(Figure::PeakMb), Rule::AtMost(150.0)));
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_measured_is_told_and_judged() {
+        let mut figures = Figures::default();
+        figures.take(System::Copy, Figure::Insert(250), 100.0);
+        figures.take(System::Lavra, Figure::Insert(250), 90.0);
+        assert!(figures.table().contains("90"));
+        let judged = figures.judge();
+        let first = judged.lines().next().unwrap_or_default();
+        assert!(first.contains("0.90") && first.ends_with("PASS"), "{first}");
+        assert!(judged.contains("not measured"));
+    }
+}
