@@ -35,6 +35,42 @@ struct File {
     tasks: TasksFile,
     retention: Retention,
     fleet: FleetFile,
+    worker: WorkerFile,
+}
+
+/// What `lavra worker` does; its key is only in the environment.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct WorkerFile {
+    pub(crate) listen: Option<String>,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) source: Option<String>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) endpoint: Option<String>,
+    pub(crate) storage: Option<String>,
+    pub(crate) session_seconds: Option<u64>,
+    pub(crate) idle_seconds: Option<u64>,
+    pub(crate) attempts: Option<u32>,
+    pub(crate) backoff_first_ms: Option<u64>,
+    pub(crate) backoff_longest_ms: Option<u64>,
+    pub(crate) keep_days: Option<u64>,
+}
+
+impl WorkerFile {
+    pub(crate) fn timing(&self) -> lavra_worker::Timing {
+        let usual = lavra_worker::Timing::default();
+        lavra_worker::Timing {
+            session: self.session_seconds.map_or(usual.session, Duration::from_secs),
+            idle: self.idle_seconds.map_or(usual.idle, Duration::from_secs),
+            attempts: self.attempts.unwrap_or(usual.attempts).max(1),
+            backoff: (
+                millis(self.backoff_first_ms, usual.backoff.0),
+                millis(self.backoff_longest_ms, usual.backoff.1),
+            ),
+            keep: self.keep_days.map_or(usual.keep, |days| Duration::from_secs(days * 86_400)),
+        }
+    }
 }
 
 /// The times of the fleet; people change `session_limit` and `max_retries` while it runs.
@@ -122,6 +158,7 @@ pub(crate) struct Settings {
     pub(crate) retention: Retention,
     pub(crate) fleet: Timing,
     pub(crate) proxy_test_url: Option<String>,
+    pub(crate) worker: WorkerFile,
 }
 
 impl Settings {
@@ -167,6 +204,7 @@ impl Settings {
             retention: file.retention,
             fleet: timing(&file.fleet),
             proxy_test_url: file.fleet.proxy_test_url,
+            worker: file.worker,
         })
     }
 }

@@ -11,6 +11,8 @@ pub(crate) enum Variable {
     FleetApiKey,
     /// The password of a proxy that is added, instead of stdin.
     FleetPassword,
+    /// What callers of a worker send as `x-api-key`.
+    WorkerApiKey,
 }
 
 impl Variable {
@@ -20,6 +22,7 @@ impl Variable {
             Self::SecretKey => "LAVRA_SECRET_KEY",
             Self::FleetApiKey => "LAVRA_FLEET_API_KEY",
             Self::FleetPassword => "LAVRA_FLEET_PASSWORD",
+            Self::WorkerApiKey => "LAVRA_WORKER_API_KEY",
         }
     }
 
