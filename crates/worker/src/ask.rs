@@ -7,7 +7,6 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use lavra_extract::breaker;
 use lavra_extract::client::Fetch;
-use lavra_extract::digest::Digest;
 use lavra_extract::host::{Ended, Host};
 use lavra_extract::reading::{Kind, Reading, read};
 use rand::RngExt as _;
@@ -26,7 +25,7 @@ pub(crate) struct Way {
 }
 
 pub(crate) enum Asked {
-    Page { body: Bytes, digest: Digest },
+    Page(Bytes),
     Empty,
     PastEnd,
 }
@@ -93,9 +92,8 @@ impl Way {
             let reading = read(&answer, &plan.source, endpoint, page, failed, Timestamp::now());
             permit.end(Ended::of(&reading));
             let failure = match reading {
-                Reading::Data(digest) => {
-                    let body = answer.map(|reply| reply.body).unwrap_or_default();
-                    return Ok(Asked::Page { body, digest });
+                Reading::Data(_) => {
+                    return Ok(Asked::Page(answer.map(|reply| reply.body).unwrap_or_default()));
                 }
                 Reading::Empty => return Ok(Asked::Empty),
                 Reading::PastEnd => return Ok(Asked::PastEnd),

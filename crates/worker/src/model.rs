@@ -92,20 +92,20 @@ impl JobStatus {
 
 /// What a scrape looks for, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
-    pub start: Date,
-    pub end: Date,
-    pub media: Media,
-    pub languages: Vec<String>,
-    pub sort_by: Option<String>,
+pub(crate) struct Order {
+    pub(crate) start: Date,
+    pub(crate) end: Date,
+    pub(crate) media: Media,
+    pub(crate) languages: Vec<String>,
+    pub(crate) sort_by: Option<String>,
     /// `None` is all.
-    pub max_ads: Option<u64>,
-    pub batch_size: Option<i64>,
+    pub(crate) max_ads: Option<u64>,
+    pub(crate) batch_size: Option<i64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Media {
+pub(crate) enum Media {
     #[default]
     All,
     Video,
@@ -124,15 +124,15 @@ impl Media {
 
 /// Why a session broke or a job failed, in the orchestrator's codes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
-    pub error_code: Code,
-    pub blame: Blame,
-    pub error_message: String,
+pub(crate) struct Failure {
+    pub(crate) error_code: Code,
+    pub(crate) blame: Blame,
+    pub(crate) error_message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Code {
+pub(crate) enum Code {
     /// The session could not be taken up again.
     Error100,
     /// The session is stuck.
@@ -151,7 +151,7 @@ pub enum Code {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Blame {
+pub(crate) enum Blame {
     Proxy,
     Worker,
     Storage,
@@ -161,18 +161,18 @@ pub enum Blame {
 
 /// A scrape, as its file has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Job {
-    pub id: JobId,
-    pub idempotency_key: Option<String>,
+pub(crate) struct Job {
+    pub(crate) id: JobId,
+    pub(crate) idempotency_key: Option<String>,
     pub(crate) session: SessionId,
-    pub order: Order,
-    pub status: JobStatus,
-    pub ads_count: u64,
+    pub(crate) order: Order,
+    pub(crate) status: JobStatus,
+    pub(crate) ads_count: u64,
     #[serde(flatten)]
-    pub failure: Option<Failure>,
-    pub created_at: Timestamp,
-    pub started_at: Option<Timestamp>,
-    pub finished_at: Option<Timestamp>,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) started_at: Option<Timestamp>,
+    pub(crate) finished_at: Option<Timestamp>,
     /// How often a process has taken it up.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
 }

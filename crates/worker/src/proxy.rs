@@ -20,7 +20,7 @@ pub(crate) struct Proxy {
 /// The same as a file may have it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SealedProxy {
-    server: Url,
+    server: String,
     username: Option<String>,
     password: Option<Vec<u8>>,
 }
@@ -87,14 +87,19 @@ impl Proxy {
     pub(crate) fn seal(&self, keyring: &Keyring, name: &str) -> lavra_db::Result<SealedProxy> {
         let password = self.password.as_ref();
         let password = password.map(|text| keyring.seal(name, text.expose_secret())).transpose()?;
-        Ok(SealedProxy { server: self.url.clone(), username: self.username.clone(), password })
+        Ok(SealedProxy {
+            server: self.server().to_owned(),
+            username: self.username.clone(),
+            password,
+        })
     }
 }
 
 impl SealedProxy {
-    pub(crate) fn open(self, keyring: &Keyring, name: &str) -> lavra_db::Result<Proxy> {
-        let password = self.password.map(|sealed| keyring.open(name, &sealed)).transpose()?;
-        Ok(Proxy { url: self.server, username: self.username, password })
+    pub(crate) fn open(self, keyring: &Keyring, name: &str) -> Result<Proxy, String> {
+        let password = self.password.map(|sealed| keyring.open(name, &sealed)).transpose();
+        let password = password.map_err(|_| "its password was sealed with another key")?;
+        Proxy::parse(&self.server, self.username, password)
     }
 }
 

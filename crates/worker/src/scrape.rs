@@ -172,7 +172,7 @@ impl Scrape {
             return Ok(Some(page));
         }
         let body = match self.way.ask(&self.plan, list, number).await? {
-            Asked::Page { body, .. } => body,
+            Asked::Page(body) => body,
             Asked::Empty | Asked::PastEnd => return Ok(None),
         };
         keep(&file, &body).await.map_err(|error| disk(&error))?;

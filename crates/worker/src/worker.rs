@@ -161,9 +161,7 @@ impl Worker {
 
     fn stand_again(&self, stored: StoredSession) -> std::result::Result<Session, String> {
         let StoredSession { id, proxy } = stored;
-        let proxy = proxy.open(&self.inner.keyring, &id.to_string());
-        let proxy = proxy.map_err(|_| "its password was sealed with another key")?;
-        self.session(id, proxy)
+        self.session(id, proxy.open(&self.inner.keyring, &id.to_string())?)
     }
 
     pub(crate) fn session(

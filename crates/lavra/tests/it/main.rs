@@ -8,3 +8,4 @@ mod extraction;
 mod fleet;
 mod processes;
 mod program;
+mod worker;
