@@ -51,7 +51,8 @@ impl Keyring {
         STANDARD.encode(bytes)
     }
 
-    fn seal(&self, name: &str, plain: &str) -> Result<Vec<u8>> {
+    /// Seals `plain` under its name: it opens under no other.
+    pub fn seal(&self, name: &str, plain: &str) -> Result<Vec<u8>> {
         let cipher = self.0.first().ok_or_else(|| Error::Secret("no key to seal with".into()))?;
         let mut nonce = [0; NONCE];
         nonce[..16].copy_from_slice(Uuid::new_v4().as_bytes());
@@ -63,7 +64,7 @@ impl Keyring {
         Ok([&[VERSION][..], &nonce, &sealed].concat())
     }
 
-    fn open(&self, name: &str, sealed: &[u8]) -> Result<SecretString> {
+    pub fn open(&self, name: &str, sealed: &[u8]) -> Result<SecretString> {
         let unreadable = || {
             Error::Secret(format!(
                 "the secret {name} was sealed with another key: add that key to LAVRA_SECRET_KEY, \

@@ -41,13 +41,22 @@ impl Client {
         if !private_allowed && let Some(refusal) = outbound::refusal_of(&source.base_url) {
             return Err(Error::Invalid(refusal));
         }
+        Self::built(source, outbound::client(private_allowed))
+    }
+
+    /// A client all of whose requests go through `proxy`, which is who decides where they may go.
+    pub fn through(source: &Source, proxy: reqwest::Proxy) -> Result<Self> {
+        Self::built(source, outbound::client(true).proxy(proxy))
+    }
+
+    fn built(source: &Source, builder: reqwest::ClientBuilder) -> Result<Self> {
         let mut headers = reqwest::header::HeaderMap::new();
         headers.insert("accept", reqwest::header::HeaderValue::from_static("application/json"));
         for (name, value) in &source.request.headers {
             let (name, value) = header(name, value)?;
             headers.insert(name, value);
         }
-        let http = outbound::client(private_allowed)
+        let http = builder
             .default_headers(headers)
             .connect_timeout(source.limits.connect)
             .http1_only()

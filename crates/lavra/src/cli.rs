@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Run tasks, for more machines.
     Runner(RunnerArgs),
+    /// Scrape for an orchestrator: the Worker API, behind the proxies it is given.
+    Worker(WorkerArgs),
     /// Extract paged APIs: plan, discover, fetch, reconcile; resumable at any moment.
     #[command(subcommand)]
     Extract(Extract),
@@ -129,6 +131,29 @@ pub(crate) struct RunnerArgs {
 
     #[arg(long, env = "LAVRA_DEMO_TYPES")]
     pub(crate) demo_types: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    /// Where to listen [default: 127.0.0.1:8100]; beyond this machine only with a key, in
+    /// LAVRA_WORKER_API_KEY.
+    #[arg(long, env = "LAVRA_WORKER_LISTEN")]
+    pub(crate) listen: Option<String>,
+    /// The directory of its jobs and results [default: lavra-worker].
+    #[arg(long, value_name = "DIR", env = "LAVRA_WORKER_DATA")]
+    pub(crate) data: Option<PathBuf>,
+    /// What is scraped: ads, or a source file of your own [default: ads].
+    #[arg(long, value_name = "FILE", env = "LAVRA_WORKER_SOURCE")]
+    pub(crate) source: Option<String>,
+    /// Where the source is.
+    #[arg(long, value_name = "URL", env = "LAVRA_WORKER_BASE_URL")]
+    pub(crate) base_url: Option<String>,
+    /// Which endpoint of the source is scraped [default: its first].
+    #[arg(long, value_name = "NAME", env = "LAVRA_WORKER_ENDPOINT")]
+    pub(crate) endpoint: Option<String>,
+    /// s3://bucket/below for results, instead of being served from the data directory.
+    #[arg(long, value_name = "PLACE", env = "LAVRA_WORKER_STORAGE")]
+    pub(crate) storage: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -329,6 +354,19 @@ pub(crate) struct World {
     /// What goes wrong there: all, or JSON.
     #[arg(long)]
     pub(crate) fleet_faults: Option<String>,
+    /// Where an ad library listens as well, for `lavra worker` to scrape.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) ads: Option<String>,
+    /// Ads of one day, media type and language, on average.
+    #[arg(long, default_value_t = 200)]
+    pub(crate) ads_per_day: u64,
+    /// So many forward proxies, HTTP and SOCKS5 alike; the user is `user`, the password
+    /// `proxy-password`.
+    #[arg(long, default_value_t = 0, requires = "ads")]
+    pub(crate) proxies: u16,
+    /// The port of the first proxy; the others follow [default: any that are free].
+    #[arg(long, value_name = "PORT", requires = "proxies")]
+    pub(crate) proxy_port: Option<u16>,
     #[command(flatten)]
     pub(crate) options: lavra_world::WorldArgs,
 }

@@ -53,7 +53,8 @@ fn all_variables() -> impl Iterator<Item = Variable> {
         Variable::SecretKey => Some(Variable::FleetApiKey),
         Variable::FleetApiKey => Some(Variable::FleetPassword),
         Variable::FleetPassword => Some(Variable::WriterApiKey),
-        Variable::WriterApiKey => None,
+        Variable::WriterApiKey => Some(Variable::WorkerApiKey),
+        Variable::WorkerApiKey => None,
     })
 }
 
@@ -114,7 +115,8 @@ fn every_setting_is_documented() {
     let of_tasks = table(CONFIGURATION, "| `lavra.toml` |").into_iter().map(|row| row[0]);
     let of_fleet = table(CONFIGURATION, "| `lavra.toml`, fleet |").into_iter().map(|row| row[0]);
     let of_writer = table(CONFIGURATION, "| `lavra.toml`, writer |").into_iter().map(|row| row[0]);
-    let all = of_all.chain(of_tasks).chain(of_fleet).chain(of_writer);
+    let of_worker = table(CONFIGURATION, "| `lavra.toml`, worker |").into_iter().map(|row| row[0]);
+    let all = of_all.chain(of_tasks).chain(of_fleet).chain(of_writer).chain(of_worker);
     let documented: Vec<&str> = all.flat_map(quoted).collect();
     let unique: BTreeSet<String> = documented.iter().map(|&key| key.to_owned()).collect();
     assert_eq!(documented.len(), unique.len(), "a setting stands twice");

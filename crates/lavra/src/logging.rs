@@ -18,8 +18,12 @@ pub(crate) enum Format {
 pub(crate) fn start(verbose: u8, format: Format, stays: bool) {
     let default = match verbose {
         0 if !stays => "warn,lapin=off",
-        0 => "warn,lavra=info,lavra_db=info,lavra_tasks=info,lavra_web=info,lapin=off",
-        1 => "info,lavra=debug,lavra_db=debug,lavra_tasks=debug,lavra_web=debug,lapin=warn",
+        0 => {
+            "warn,lavra=info,lavra_db=info,lavra_tasks=info,lavra_web=info,lavra_worker=info,lapin=off"
+        }
+        1 => {
+            "info,lavra=debug,lavra_db=debug,lavra_tasks=debug,lavra_web=debug,lavra_worker=debug,lapin=warn"
+        }
         _ => "debug",
     };
     let filter = Variable::Log.read().unwrap_or_else(|| default.to_owned());

@@ -23,7 +23,10 @@ use printer::Printer;
 
 fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
-    let stays = matches!(cli.command, Command::Serve(_) | Command::Runner(_) | Command::Writer(_));
+    let stays = matches!(
+        cli.command,
+        Command::Serve(_) | Command::Runner(_) | Command::Writer(_) | Command::Worker(_)
+    );
     logging::start(cli.verbose, cli.log_format, stays);
     // One provider for every TLS connection of the process.
     let _only_the_first_counts = rustls::crypto::ring::default_provider().install_default();
@@ -46,6 +49,7 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Serve(args) => commands::serve::serve(&settings, &args).await,
         Command::Runner(args) => commands::serve::runner(&settings, &args).await,
+        Command::Worker(args) => commands::worker::run(&settings, &args, printer).await,
         Command::Extract(command) => commands::extract::run(&settings, command, printer).await,
         Command::Mission(command) => commands::mission::run(&settings, command, printer).await,
         Command::Fleet(command) => commands::fleet::run(&settings, command, printer).await,

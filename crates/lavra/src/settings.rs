@@ -36,6 +36,7 @@ struct File {
     retention: Retention,
     fleet: FleetFile,
     writer: WriterFile,
+    worker: WorkerFile,
 }
 
 /// What a writer may read and write, and how much of it.
@@ -59,6 +60,41 @@ pub(crate) struct WriterFile {
     pub(crate) max_rows: Option<u64>,
     pub(crate) max_row_bytes: Option<usize>,
     pub(crate) max_request_bytes: Option<usize>,
+}
+
+/// What `lavra worker` does; its key is only in the environment.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct WorkerFile {
+    pub(crate) listen: Option<String>,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) source: Option<String>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) endpoint: Option<String>,
+    pub(crate) storage: Option<String>,
+    pub(crate) session_seconds: Option<u64>,
+    pub(crate) idle_seconds: Option<u64>,
+    pub(crate) attempts: Option<u32>,
+    pub(crate) backoff_first_ms: Option<u64>,
+    pub(crate) backoff_longest_ms: Option<u64>,
+    pub(crate) keep_days: Option<u64>,
+}
+
+impl WorkerFile {
+    pub(crate) fn timing(&self) -> lavra_worker::Timing {
+        let usual = lavra_worker::Timing::default();
+        lavra_worker::Timing {
+            session: self.session_seconds.map_or(usual.session, Duration::from_secs),
+            idle: self.idle_seconds.map_or(usual.idle, Duration::from_secs),
+            attempts: self.attempts.unwrap_or(usual.attempts).max(1),
+            backoff: (
+                millis(self.backoff_first_ms, usual.backoff.0),
+                millis(self.backoff_longest_ms, usual.backoff.1),
+            ),
+            keep: self.keep_days.map_or(usual.keep, |days| Duration::from_secs(days * 86_400)),
+        }
+    }
 }
 
 /// The times of the fleet; people change `session_limit` and `max_retries` while it runs.
@@ -147,6 +183,7 @@ pub(crate) struct Settings {
     pub(crate) fleet: Timing,
     pub(crate) proxy_test_url: Option<String>,
     pub(crate) writer: WriterFile,
+    pub(crate) worker: WorkerFile,
 }
 
 impl Settings {
@@ -193,6 +230,7 @@ impl Settings {
             fleet: timing(&file.fleet),
             proxy_test_url: file.fleet.proxy_test_url,
             writer: file.writer,
+            worker: file.worker,
         })
     }
 }

@@ -13,6 +13,8 @@ pub(crate) enum Variable {
     FleetPassword,
     /// The key that callers of the writer must have.
     WriterApiKey,
+    /// What callers of a worker send as `x-api-key`.
+    WorkerApiKey,
 }
 
 impl Variable {
@@ -23,6 +25,7 @@ impl Variable {
             Self::FleetApiKey => "LAVRA_FLEET_API_KEY",
             Self::FleetPassword => "LAVRA_FLEET_PASSWORD",
             Self::WriterApiKey => "LAVRA_WRITER_API_KEY",
+            Self::WorkerApiKey => "LAVRA_WORKER_API_KEY",
         }
     }
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod ads;
 mod answer;
 mod api;
 mod args;
@@ -18,6 +19,7 @@ mod listing;
 mod organ;
 mod overlay;
 mod page;
+pub mod proxy;
 mod records;
 mod reply;
 mod server;
@@ -28,6 +30,7 @@ mod volume;
 mod words;
 mod world;
 
+pub use ads::{AdFaults, AdLibrary, AdsConfig};
 pub use answer::{Answer, Body, Ending, Request};
 pub use args::WorldArgs;
 pub use canonical::{Entry, canonical, page_entries};
@@ -37,6 +40,7 @@ pub use faults::{
     At, BadFaults, Change, Faults, Hang, Huge, InFlight, Latency, Outage, RetryAfter,
 };
 pub use fleet::{Fate, FleetAnswer, FleetBody, FleetConfig, FleetFaults, FleetRequest, FleetWorld};
+pub use proxy::{ForwardProxy, ProxyFault};
 pub use stats::{PageCount, Stats};
 pub use truth::Truth;
 pub use world::World;

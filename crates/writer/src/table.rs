@@ -55,7 +55,10 @@ impl Table {
     }
 
     /// The columns of an element, with the one that takes all of it.
-    pub(crate) fn filled<'a>(&'a self, signature: &'a Signature) -> impl Iterator<Item = &'a Column> {
+    pub(crate) fn filled<'a>(
+        &'a self,
+        signature: &'a Signature,
+    ) -> impl Iterator<Item = &'a Column> {
         signature.iter().chain(&self.whole).map(|place| &self.columns[*place])
     }
 
@@ -73,7 +76,9 @@ impl Table {
             .collect();
         if !set.is_empty() {
             let touched = self.columns.iter().enumerate().filter(|(place, column)| {
-                column.is_now && TOUCHED.contains(&column.name.as_str()) && !signature.contains(place)
+                column.is_now
+                    && TOUCHED.contains(&column.name.as_str())
+                    && !signature.contains(place)
             });
             set.extend(touched.map(|(_, column)| format!("{} = {now}", column.quoted)));
         }

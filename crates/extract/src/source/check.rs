@@ -118,6 +118,7 @@ impl Check<'_> {
                 total: self.pointer(&file.response.total),
                 pages: file.response.pages.as_ref().map(|pages| self.pointer(pages)),
             },
+            filters: file.filters,
             rules: file.answer.into_iter().map(|answer| self.rule(answer)).collect(),
             limits,
             endpoints,

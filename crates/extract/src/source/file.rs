@@ -21,6 +21,8 @@ pub(super) struct File {
     pub(super) request: Request,
     pub(super) response: Response,
     #[serde(default)]
+    pub(super) filters: super::Filters,
+    #[serde(default)]
     pub(super) answer: Vec<Answer>,
     #[serde(default)]
     pub(super) columns: BTreeMap<String, Vec<Column>>,

@@ -33,6 +33,7 @@ pub struct Source {
     pub limits: Limits,
     pub request: Request,
     pub response: Response,
+    pub filters: Filters,
     pub rules: Vec<Rule>,
     pub endpoints: Vec<Endpoint>,
     /// The text that it was read from.
@@ -71,6 +72,28 @@ pub struct Response {
     pub records: Pointer,
     pub total: Pointer,
     pub pages: Option<Pointer>,
+}
+
+/// Under which names a worker sends what it is asked to look for. An extraction, which wants all there
+/// is, has no use for them.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Filters {
+    pub media_type: Option<String>,
+    pub languages: Option<String>,
+    /// What stands between several languages.
+    pub separator: Option<String>,
+    pub sort_by: Option<String>,
+    /// Those that the API does not have, and that may be left out.
+    pub ignore: Vec<Filter>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Filter {
+    MediaType,
+    Languages,
+    SortBy,
 }
 
 /// A JSON pointer, as its parts.
@@ -293,6 +316,7 @@ page_size = 100
         let tables = [
             ("[request]", "nonsense = 1\n[request]"),
             ("[request]", "[limits]\nnonsense = 1\n[request]"),
+            ("[request]", "[filters]\nnonsense = 1\n[request]"),
             ("[request]\n", "[request]\nnonsense = 1\n"),
             ("[response]\n", "[response]\nnonsense = 1\n"),
             ("[[endpoint]]\n", "[[endpoint]]\nnonsense = 1\n"),

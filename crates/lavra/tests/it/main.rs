@@ -8,4 +8,6 @@ mod extraction;
 mod fleet;
 mod processes;
 mod program;
+mod whole;
+mod worker;
 mod writer;

@@ -11,7 +11,7 @@ pub(crate) struct Place {
     pub(crate) directory: TempDir,
     pub(crate) database: String,
     /// Of every command here.
-    variables: Vec<(String, String)>,
+    pub(crate) variables: Vec<(String, String)>,
 }
 
 /// A process that is killed when the test ends.
@@ -26,7 +26,11 @@ impl Drop for Running {
 
 impl Place {
     pub(crate) fn on_duckdb() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), database: "lavra.duckdb".into(), variables: Vec::new() }
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            database: "lavra.duckdb".into(),
+            variables: Vec::new(),
+        }
     }
 
     /// The same through a pooler that gives a connection for a transaction only.
@@ -34,9 +38,10 @@ impl Place {
         let place = Self::on_postgres();
         let url = std::env::var("LAVRA_TEST_PGBOUNCER")
             .expect("LAVRA_TEST_PGBOUNCER is not set: run it by cargo xtask test");
-        let (_, name) = place.database.rsplit_once('/').unwrap();
         let (server, _) = url.rsplit_once('/').unwrap();
-        Self { database: format!("{server}/{name}"), directory: place.directory }
+        let (_, name) = place.database.rsplit_once('/').unwrap();
+        let database = format!("{server}/{name}");
+        Self { database, ..place }
     }
 
     /// A new database on the test server.

@@ -13,7 +13,7 @@ use crate::day::Day;
 use crate::dice::{Dice, mix};
 
 /// What a scrape looks for.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Filters {
     pub start: Date,
     pub end: Date,
@@ -22,7 +22,7 @@ pub struct Filters {
     pub languages: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     All,
@@ -46,7 +46,7 @@ pub struct Ad {
 }
 
 /// The most days of a window.
-const LONGEST: i32 = 3660;
+pub(crate) const LONGEST: i32 = 3660;
 const SPOKEN: [&str; 3] = ["pt", "en", "es"];
 const RUNS_ON: u64 = 4;
 
@@ -109,7 +109,7 @@ impl Filters {
 
 /// All the ads there are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Library {
+pub(crate) struct Library {
     seed: u64,
     ads: u64,
     empty: f64,
@@ -125,11 +125,16 @@ struct Cell<'a> {
 
 impl Library {
     pub(super) const fn new(seed: u64, config: &FleetConfig) -> Self {
-        Self { seed, ads: config.ads, empty: config.empty }
+        Self::of(seed, config.ads, config.empty)
+    }
+
+    /// So many ads a cell on average, and none at all in a share of them.
+    pub(crate) const fn of(seed: u64, ads: u64, empty: f64) -> Self {
+        Self { seed, ads, empty }
     }
 
     /// How many ads a scrape finds.
-    pub(super) fn count(&self, filters: &Filters) -> u64 {
+    pub(crate) fn count(&self, filters: &Filters) -> u64 {
         let (first, last) = filters.window();
         let mut count = 0;
         for language in filters.spoken() {
@@ -143,7 +148,7 @@ impl Library {
     }
 
     /// The ads that a scrape finds, in their order.
-    pub(super) fn truth(&self, filters: &Filters) -> Vec<Ad> {
+    pub(crate) fn truth(&self, filters: &Filters) -> Vec<Ad> {
         let (first, last) = filters.window();
         let mut ads = Vec::new();
         for language in filters.spoken() {
@@ -198,7 +203,7 @@ const fn runs_on(number: u64) -> bool {
 }
 
 /// FNV-1a: the same in every version.
-pub(super) fn hash(text: &str) -> u64 {
+pub(crate) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
     })

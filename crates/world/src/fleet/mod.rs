@@ -9,7 +9,7 @@
 //! the fleet itself did not let the orchestrator end what was before (a `DELETE` that failed), the
 //! same is [`FleetWorld::excused`]: no orchestrator could know better.
 
-mod ads;
+pub(crate) mod ads;
 mod ask;
 mod config;
 mod faults;

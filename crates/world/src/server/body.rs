@@ -18,6 +18,8 @@ pub(crate) struct Outgoing {
     pieces: Pieces,
     /// Held for as long as the request is in flight.
     answer: Option<Answer>,
+    /// Whether it breaks off, whatever an answer says.
+    breaks: bool,
     /// Whether what was written so far has had its chance to leave before the break.
     flushed: bool,
 }
@@ -44,11 +46,16 @@ impl Outgoing {
             Body::Bytes(bytes) => Pieces::One(Some(bytes).filter(|bytes| !bytes.is_empty())),
             Body::Filler(length) => Pieces::Many(Box::new(Body::filler(length))),
         };
-        Self { pieces, answer: None, flushed: false }
+        Self { pieces, answer: None, breaks: false, flushed: false }
     }
 
     pub(crate) fn stream(pieces: impl Iterator<Item = Bytes> + Send + Sync + 'static) -> Self {
-        Self { pieces: Pieces::Many(Box::new(pieces)), answer: None, flushed: false }
+        Self { answer: None, breaks: false, flushed: false, pieces: Pieces::Many(Box::new(pieces)) }
+    }
+
+    /// The same, and then the connection breaks.
+    pub(crate) fn broken(self) -> Self {
+        Self { breaks: true, ..self }
     }
 }
 
@@ -67,7 +74,8 @@ impl HttpBody for Outgoing {
         if let Some(piece) = piece {
             return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
-        let cut = self.answer.as_ref().is_some_and(|answer| answer.ending == Ending::Cut);
+        let cut =
+            self.breaks || self.answer.as_ref().is_some_and(|answer| answer.ending == Ending::Cut);
         if cut && !self.flushed {
             self.flushed = true;
             context.waker().wake_by_ref();
@@ -82,7 +90,9 @@ impl HttpBody for Outgoing {
     /// Only what has nothing in it is known to be over; the length is not told, so that bodies go in
     /// chunks unless their headers say otherwise.
     fn is_end_stream(&self) -> bool {
-        matches!(self.pieces, Pieces::One(None)) && self.answer.as_ref().is_none_or(no_content)
+        matches!(self.pieces, Pieces::One(None))
+            && !self.breaks
+            && self.answer.as_ref().is_none_or(no_content)
     }
 
     fn size_hint(&self) -> SizeHint {

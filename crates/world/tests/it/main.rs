@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers as well")]
 
+mod ads;
 mod anything;
 mod api;
 mod clients;
@@ -12,6 +13,7 @@ mod fixed;
 mod fleet;
 mod in_flight;
 mod outage;
+mod proxies;
 mod records;
 mod refusals;
 mod sockets;

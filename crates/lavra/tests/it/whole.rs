@@ -1,0 +1,265 @@
+//! All of it at once, as separate processes: an ad library behind four proxies, three workers, a writer,
+//! an orchestrator and PostgreSQL. Things fail and are killed, and then the table is held against the
+//! library, ad by ad.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener as StdListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use jiff::civil::date;
+use lavra_world::ads::{AdFaults, AdLibrary, AdsConfig};
+use lavra_world::fleet::{Filters, Format};
+use lavra_world::proxy::{ForwardProxy, ProxyFault, ProxyFaultKind};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::program::{Place, Running, until};
+
+const SETTINGS: &str = "
+[fleet]
+polling_session_ms = 100
+polling_job_ms = 200
+polling_queue_ms = 500
+close_patience_ms = 5000
+backoff_first_ms = 500
+heartbeat_ms = 500
+stale_ms = 2000
+
+[runner]
+heartbeat_ms = 500
+
+[tasks]
+stale_ms = 2500
+";
+const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+const WORKERS: usize = 3;
+const DAYS: i8 = 10;
+const FORMATS: [(&str, Format); 3] =
+    [("all", Format::All), ("video", Format::Video), ("image", Format::Image)];
+const LANGUAGES: [&str; 2] = ["pt", "en"];
+const MISSIONS: i64 = DAYS as i64 * 3 * 2;
+const PATIENCE: Duration = Duration::from_secs(150);
+
+/// What is outside: the library, and four proxies before it.
+struct Outside {
+    library: AdLibrary,
+    base_url: String,
+    proxies: Vec<(ForwardProxy, u16)>,
+    stop: CancellationToken,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Outside {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let stop = CancellationToken::new();
+        let listen = || runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let library = AdLibrary::new(AdsConfig { seed: 5, ads: 60, ..AdsConfig::default() });
+        let listener = listen();
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let (served, until) = (library.clone(), stop.clone());
+        runtime.spawn(async move { served.serve(listener, until).await });
+        let proxies = (0..4)
+            .map(|_| {
+                let (listener, proxy) = (listen(), ForwardProxy::for_user("ana", "of-the-proxy"));
+                let port = listener.local_addr().unwrap().port();
+                let (served, until) = (proxy.clone(), stop.clone());
+                runtime.spawn(async move { served.serve(listener, until).await });
+                (proxy, port)
+            })
+            .collect();
+        Self { library, base_url, proxies, stop, _runtime: runtime }
+    }
+
+    fn truth(&self) -> BTreeMap<String, Value> {
+        let mut truth = BTreeMap::new();
+        for day in 1..=DAYS {
+            for (_, format) in FORMATS {
+                for language in LANGUAGES {
+                    let filters = Filters::day(date(2025, 1, day), format, language);
+                    let ads = self.library.truth(&filters);
+                    truth.extend(ads.into_iter().map(|ad| (ad["id"].as_str().unwrap().into(), ad)));
+                }
+            }
+        }
+        truth
+    }
+}
+
+/// A port that nobody has, for a program that must come back to it.
+fn port() -> u16 {
+    StdListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// One of our programs, which can be killed and started again as it was.
+struct Program {
+    args: Vec<String>,
+    running: Option<Running>,
+}
+
+impl Program {
+    fn start(place: &Place, args: &[&str]) -> Self {
+        let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
+        let mut program = Self { args, running: None };
+        program.again(place);
+        program
+    }
+
+    /// `kill -9`, and started anew.
+    fn again(&mut self, place: &Place) {
+        self.running = None;
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        let variables = [
+            ("LAVRA_SECRET_KEY", KEY),
+            ("LAVRA_WORKER_API_KEY", "of-the-worker"),
+            ("LAVRA_WRITER_API_KEY", "of-the-writer"),
+        ];
+        self.running = Some(place.start_with(&args, &variables));
+    }
+}
+
+fn typed(place: &Place, args: &[&str], variable: Option<(&str, &str)>) {
+    let mut command = place.command(args);
+    command.env("LAVRA_SECRET_KEY", KEY).envs(variable);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Three workers, a writer and an orchestrator, told of each other.
+fn furnish(place: &Place, outside: &Outside) -> (Vec<Program>, Vec<PathBuf>) {
+    let mut programs = Vec::new();
+    let mut directories = Vec::new();
+    for number in 0..WORKERS {
+        let listen = format!("127.0.0.1:{}", port());
+        let data = place.directory.path().join(format!("worker-{number}"));
+        let at = data.to_str().unwrap();
+        let args = ["worker", "--listen", &listen, "--data", at, "--base-url", &outside.base_url];
+        programs.push(Program::start(place, &args));
+        directories.push(data.clone());
+        let (name, url) = (format!("worker-{number}"), format!("http://{listen}"));
+        let args = ["fleet", "worker", "add", &name, "--url", &url, "--storage-domain", &url];
+        typed(place, &args, Some(("LAVRA_FLEET_API_KEY", "of-the-worker")));
+    }
+    for (number, (_, port)) in outside.proxies.iter().enumerate() {
+        let (name, port) = (format!("proxy-{number}"), port.to_string());
+        // Half of them over SOCKS.
+        let host = if number % 2 == 0 { "127.0.0.1" } else { "socks5://127.0.0.1" };
+        let args = ["fleet", "proxy", "add", &name, "--host", host, "--port", &port];
+        let args = [&args[..], &["--username", "ana"]].concat();
+        typed(place, &args, Some(("LAVRA_FLEET_PASSWORD", "of-the-proxy")));
+    }
+    let listen = format!("127.0.0.1:{}", port());
+    let args = ["writer", "--listen", &listen, "--allow-private", "127.0.0.0/8"];
+    programs.push(Program::start(place, &args));
+    let args = ["fleet", "writer", "add", "writer", "--url", &format!("http://{listen}")];
+    typed(place, &args, Some(("LAVRA_FLEET_API_KEY", "of-the-writer")));
+    programs.push(Program::start(place, &["serve", "--listen", "127.0.0.1:0"]));
+    (programs, directories)
+}
+
+fn counts(place: &Place) -> Option<Value> {
+    let output = place.run(&["fleet", "status", "--json"]);
+    let status: Value = serde_json::from_slice(&output.stdout).ok()?;
+    Some(status["counts"].clone())
+}
+
+/// The table, ad by ad.
+fn stored(place: &Place) -> BTreeMap<String, Value> {
+    let query = "SELECT coalesce(json_object_agg(id, data), '{}') FROM public.ads";
+    let output = Command::new("psql")
+        .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--command", query])
+        .arg(&place.database)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The keys under which jobs were started, over all workers.
+fn started(directories: &[PathBuf]) -> Vec<String> {
+    let jobs = |data: &Path| std::fs::read_dir(data.join("jobs")).into_iter().flatten();
+    let read = |path: PathBuf| -> Option<String> {
+        let text = std::fs::read_to_string(path.join("job.json")).ok()?;
+        let job: Value = serde_json::from_str(&text).ok()?;
+        job["idempotency_key"].as_str().map(str::to_owned)
+    };
+    directories
+        .iter()
+        .flat_map(|data| jobs(data))
+        .filter_map(|job| read(job.ok()?.path()))
+        .collect()
+}
+
+#[test]
+fn sixty_missions_through_faults_and_kills_fill_the_table_as_the_library_has_it() {
+    let place = Place::on_postgres();
+    std::fs::write(place.directory.path().join("lavra.toml"), SETTINGS).unwrap();
+    let outside = Outside::new();
+    let (mut programs, directories) = furnish(&place, &outside);
+    let faults = AdFaults {
+        too_many: 0.01,
+        server_error: 0.02,
+        html: 0.01,
+        cut: 0.02,
+        reset: 0.01,
+        latency_ms: 20,
+        ..AdFaults::default()
+    };
+    outside.library.set_faults(faults).unwrap();
+    let add = ["mission", "add", "--from", "2025-01-01", "--to", "2025-01-10", "--queue"];
+    let of = ["--media-type", "all", "--media-type", "video", "--media-type", "image"];
+    let languages = ["--language", "pt", "--language", "en"];
+    typed(&place, &[&add[..], &of[..], &languages[..]].concat(), None);
+    typed(&place, &["fleet", "start"], None);
+
+    let mut dice = SmallRng::seed_from_u64(11);
+    let (mut kills, begun) = (0, Instant::now());
+    loop {
+        std::thread::sleep(Duration::from_millis(dice.random_range(500..1500)));
+        let Some(counts) = counts(&place) else { continue };
+        if counts["completed"] == MISSIONS {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{counts} after {kills} kills {}", place.logs());
+        if counts["failed"].as_i64() > Some(0) {
+            typed(&place, &["mission", "retry", "--status", "failed"], None);
+        }
+        let over = counts["queued"] == 0 && counts["extracao"] == 0 && counts["armazenamento"] == 0;
+        if over && until(Duration::from_secs(1), || None::<()>).is_none() {
+            // A run that ended before what was tried again.
+            let _runs_already = place.run(&["fleet", "start"]);
+        }
+        if kills < 25 {
+            kills += 1;
+            let place_of_it = dice.random_range(0..programs.len());
+            programs[place_of_it].again(&place);
+        }
+        let (proxy, _) = &outside.proxies[dice.random_range(0..4)];
+        let fault = ProxyFault::now(ProxyFaultKind::Reset);
+        proxy.set_fault(dice.random_bool(0.15).then_some(fault));
+    }
+    assert!(kills >= 10, "it was over after {kills} kills");
+
+    let (truth, stored) = (outside.truth(), stored(&place));
+    let missing: Vec<_> = truth.keys().filter(|id| !stored.contains_key(*id)).collect();
+    let extra: Vec<_> = stored.keys().filter(|id| !truth.contains_key(*id)).collect();
+    let differs: Vec<_> =
+        truth.iter().filter(|(id, ad)| stored.get(*id).is_some_and(|row| row != *ad)).collect();
+    assert!(truth.len() > 300, "{}", truth.len());
+    assert_eq!((missing.len(), extra.len(), differs.len()), (0, 0, 0), "{missing:?} {extra:?}");
+    let started = started(&directories);
+    let distinct: BTreeSet<&String> = started.iter().collect();
+    assert!(started.len() >= MISSIONS as usize, "{}", started.len());
+    assert_eq!(started.len(), distinct.len(), "a job was started twice");
+    assert!(outside.proxies.iter().all(|(proxy, _)| proxy.meter().bytes_down > 0));
+}
