@@ -36,6 +36,7 @@ heartbeat_ms = 500
 stale_ms = 2500
 ";
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+const SECRETS: [&str; 4] = [KEY, "of-the-worker", "of-the-writer", "of-the-proxy"];
 const WORKERS: usize = 3;
 const DAYS: i8 = 10;
 const FORMATS: [(&str, Format); 3] =
@@ -136,7 +137,11 @@ fn typed(place: &Place, args: &[&str], variable: Option<(&str, &str)>) {
 }
 
 /// Three workers, a writer and an orchestrator, told of each other.
-fn furnish(place: &Place, outside: &Outside) -> (Vec<Program>, Vec<PathBuf>) {
+fn furnish(
+    place: &Place,
+    outside: &Outside,
+    of_the_writer: &[&str],
+) -> (Vec<Program>, Vec<PathBuf>) {
     let mut programs = Vec::new();
     let mut directories = Vec::new();
     for number in 0..WORKERS {
@@ -160,11 +165,29 @@ fn furnish(place: &Place, outside: &Outside) -> (Vec<Program>, Vec<PathBuf>) {
     }
     let listen = format!("127.0.0.1:{}", port());
     let args = ["writer", "--listen", &listen, "--allow-private", "127.0.0.0/8"];
-    programs.push(Program::start(place, &args));
+    programs.push(Program::start(place, &[&args[..], of_the_writer].concat()));
     let args = ["fleet", "writer", "add", "writer", "--url", &format!("http://{listen}")];
     typed(place, &args, Some(("LAVRA_FLEET_API_KEY", "of-the-writer")));
     programs.push(Program::start(place, &["serve", "--listen", "127.0.0.1:0"]));
     (programs, directories)
+}
+
+fn holds(bytes: &[u8], secret: &str) -> bool {
+    bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
+}
+
+/// No secret in anything that was written below the directory: logs, answers that were kept, databases.
+fn assert_no_secret_below(directory: &Path) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            assert_no_secret_below(&path);
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        let told = SECRETS.iter().find(|secret| holds(&bytes, secret));
+        assert_eq!(told, None, "in {}", path.display());
+    }
 }
 
 fn counts(place: &Place) -> Option<Value> {
@@ -205,7 +228,7 @@ fn sixty_missions_through_faults_and_kills_fill_the_table_as_the_library_has_it(
     let place = Place::on_postgres();
     std::fs::write(place.directory.path().join("lavra.toml"), SETTINGS).unwrap();
     let outside = Outside::new();
-    let (mut programs, directories) = furnish(&place, &outside);
+    let (mut programs, directories) = furnish(&place, &outside, &[]);
     let faults = AdFaults {
         too_many: 0.01,
         server_error: 0.02,
@@ -262,4 +285,50 @@ fn sixty_missions_through_faults_and_kills_fill_the_table_as_the_library_has_it(
     assert!(started.len() >= MISSIONS as usize, "{}", started.len());
     assert_eq!(started.len(), distinct.len(), "a job was started twice");
     assert!(outside.proxies.iter().all(|(proxy, _)| proxy.meter().bytes_down > 0));
+    drop(programs);
+    assert_no_secret_below(place.directory.path());
+    let dump = Command::new("pg_dump").arg(&place.database).output().unwrap();
+    assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+    let told = SECRETS.iter().find(|secret| holds(&dump.stdout, secret));
+    assert_eq!(told, None, "in the database");
+}
+
+#[test]
+fn on_a_laptop_the_same_runs_on_files_and_no_secret_is_in_any() {
+    let place = Place::on_duckdb();
+    std::fs::write(place.directory.path().join("lavra.toml"), SETTINGS).unwrap();
+    let outside = Outside::new();
+    let (mut programs, _) = furnish(&place, &outside, &["--target", "ads.duckdb"]);
+    let server = programs.last().and_then(|server| server.running.as_ref()).unwrap();
+    place.until_served(server);
+    let add = ["mission", "add", "--from", "2025-01-01", "--to", "2025-01-02", "--queue"];
+    typed(&place, &[&add[..], &["--language", "pt"]].concat(), None);
+    typed(&place, &["fleet", "start"], None);
+    let done = until(Duration::from_secs(60), || (counts(&place)?["completed"] == 2).then_some(()));
+    assert!(done.is_some(), "{:?} {}", counts(&place), place.logs());
+    for program in &mut programs {
+        program.running = None;
+    }
+    let ads = ["--database", "ads.duckdb", "--json", "sql", "SELECT id, data FROM public.ads"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lavra"));
+    let output = command.current_dir(place.directory.path()).args(ads).output().unwrap();
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let mut truth: Vec<Value> = [1, 2]
+        .into_iter()
+        .flat_map(|day| {
+            let filters = Filters::day(date(2025, 1, day), Format::All, "pt");
+            outside.library.truth(&filters)
+        })
+        .collect();
+    let id = |ad: &Value| ad["id"].as_str().unwrap().to_owned();
+    truth.sort_by_key(id);
+    truth.dedup_by_key(|ad| id(ad));
+    let read = |row: &Value| match &row["data"] {
+        Value::String(text) => serde_json::from_str(text).unwrap(),
+        data => data.clone(),
+    };
+    let mut stored: Vec<Value> = rows.iter().map(read).collect();
+    stored.sort_by_key(id);
+    assert!(truth.len() > 20 && stored == truth, "{} of {}", stored.len(), truth.len());
+    assert_no_secret_below(place.directory.path());
 }
