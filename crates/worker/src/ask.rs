@@ -54,7 +54,7 @@ impl Trouble {
     }
 
     /// Of an answer that does not get better.
-    fn of(kind: Kind, status: Option<u16>, message: String) -> Self {
+    fn of(kind: Kind, status: Option<u16>, message: &str) -> Self {
         match (kind, status) {
             (_, Some(407)) => Self::broke("the proxy does not take the credentials"),
             (Kind::Connection, _) => Self::broke(format!("through the proxy: {message}")),
@@ -104,14 +104,14 @@ impl Way {
                     failure
                 }
                 Reading::Refused(failure) => {
-                    return Err(Trouble::of(failure.kind, status, failure.error));
+                    return Err(Trouble::of(failure.kind, status, &failure.error));
                 }
                 Reading::Retry(failure) => failure,
             };
             failed += 1;
             tracing::debug!(page, failed, error = %failure.error, "a page did not come");
             if failed >= self.timing.attempts {
-                return Err(Trouble::of(failure.kind, status, failure.error));
+                return Err(Trouble::of(failure.kind, status, &failure.error));
             }
             tokio::time::sleep(self.backoff(failed)).await;
         }

@@ -122,13 +122,22 @@ pub(crate) fn get_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
 }
 
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)?;
-    }
+    make_room(path)?;
     let unfinished = unfinished(path);
     let mut file = create(&unfinished)?;
     file.write_all(bytes)?;
     settle(&file, &unfinished, path)
+}
+
+/// The directory of a file, there to stay.
+pub(crate) fn make_room(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(directory) if !directory.exists() => {
+            std::fs::create_dir_all(directory)?;
+            directory.parent().map_or(Ok(()), |above| File::open(above)?.sync_all())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Where a file is written before it has its name.

@@ -21,16 +21,3 @@ pub enum Error {
     #[error("the worker stopped: {0}")]
     Served(#[from] std::io::Error),
 }
-
-impl Error {
-    /// A short word for it, which stays.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Invalid(_) => "bad_usage",
-            Self::Held(_) => "data_held",
-            Self::Disk { .. } => "disk",
-            Self::Storage(_) => "storage",
-            Self::Served(_) => "error",
-        }
-    }
-}

@@ -44,10 +44,11 @@ impl Worker {
             }
             let session = state.session.as_mut().ok_or(Refusal::Unready("not there"))?;
             session.used = Instant::now();
+            let unready = Refusal::Unready(word(session.status));
             if session.status != SessionStatus::Ready {
-                return Err(Refusal::Unready(word(session.status)));
+                return Err(unready);
             }
-            (session.id, session.way.clone(), session.end.clone())
+            (session.id, session.way.clone().ok_or(unready)?, session.end.clone())
         };
         let id = JobId::new();
         let job = Job {

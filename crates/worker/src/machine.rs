@@ -29,9 +29,10 @@ pub(crate) fn next(status: Status, event: Event) -> Option<Status> {
         (Status::Initializing, Event::ClientMade) => Some(Status::Connecting),
         (Status::Connecting, Event::ProxyReached) => Some(Status::Authenticating),
         (Status::Authenticating, Event::ProxyAdmitted) => Some(Status::WarmingUp),
-        (Status::WarmingUp, Event::SourceAnswered) => Some(Status::Ready),
         (Status::Ready, Event::JobBegan) => Some(Status::Scraping),
-        (Status::Scraping, Event::JobEnded) => Some(Status::Ready),
+        (Status::WarmingUp, Event::SourceAnswered) | (Status::Scraping, Event::JobEnded) => {
+            Some(Status::Ready)
+        }
         (
             _,
             Event::ClientMade

@@ -64,9 +64,7 @@ fn write(path: &Path, few: &Path, plan: &Plan, harvest: &Harvest) -> io::Result<
     if harvest.ads == 0 {
         return Ok(0);
     }
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)?;
-    }
+    disk::make_room(path)?;
     let unfinished = disk::unfinished(path);
     let mut to = BufWriter::new(disk::create(&unfinished)?);
     to.write_all(b"{\"ads\":")?;

@@ -114,7 +114,7 @@ impl Scrape {
         let size = self.plan.endpoint.page_size.max(1);
         let total = first.total;
         let wanted = most.map_or(total, |most| total.min(i64::try_from(most).unwrap_or(i64::MAX)));
-        let pages = (wanted + size - 1) / size;
+        let pages = (wanted.max(0) as u64).div_ceil(size as u64) as i64;
         let limit = self.plan.source.limits.max_pages;
         if pages > limit {
             let text = format!("{pages} pages are more than max_pages of the source, {limit}");

@@ -98,8 +98,9 @@ impl Worker {
         }
         let mut state = self.inner.state.lock();
         state.happens(id, Event::Ended, None);
-        if let Some(session) = &state.session {
+        if let Some(session) = &mut state.session {
             session.end.cancel();
+            session.way = None;
         }
     }
 
@@ -157,7 +158,7 @@ impl Worker {
         let way = {
             let state = self.inner.state.lock();
             let session = state.session.as_ref().filter(|session| session.id == id);
-            session.map(|session| session.way.clone())
+            session.and_then(|session| session.way.clone())
         };
         let Some(way) = way else { return Ok(()) };
         let step = |event| self.inner.state.lock().happens(id, event, None);

@@ -30,7 +30,8 @@ pub(crate) struct Session {
     pub(crate) proxy: Proxy,
     pub(crate) status: SessionStatus,
     pub(crate) failure: Option<Failure>,
-    pub(crate) way: Way,
+    /// `None` when it has ended: no connection to the proxy is kept.
+    pub(crate) way: Option<Way>,
     pub(crate) job: Option<JobId>,
     /// Ends everything that is under way on it.
     pub(crate) end: CancellationToken,

@@ -154,7 +154,9 @@ impl Worker {
                 session.job = Some(job.clone());
                 let way = session.way.clone();
                 self.inner.state.lock().session = Some(session);
-                self.spawn_job(&job, id, way, &end);
+                if let Some(way) = way {
+                    self.spawn_job(&job, id, way, &end);
+                }
             }
         }
     }
@@ -171,7 +173,7 @@ impl Worker {
     ) -> std::result::Result<Session, String> {
         Ok(Session {
             id,
-            way: self.way(&proxy)?,
+            way: Some(self.way(&proxy)?),
             proxy,
             status: SessionStatus::Initializing,
             failure: None,

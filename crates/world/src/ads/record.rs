@@ -36,7 +36,7 @@ pub(super) fn of(ad: &Ad, seed: u64) -> Value {
         text.push_str(dice.pick(&SENTENCES));
     }
     let (action, action_text) = dice.pick(&ACTIONS);
-    let (spend, seen) = (100 * (1 + dice.below(50)), 1000 * (1 + dice.below(200)));
+    let (spend, views) = (100 * (1 + dice.below(50)), 1000 * (1 + dice.below(200)));
     let page = hash(&ad.page_name) % 10_000_000_000;
     let ended = ad.started_on.checked_add(jiff::Span::new().days(i64::from(ad.days) - 1));
     let host = "https://media.example";
@@ -63,7 +63,7 @@ pub(super) fn of(ad: &Ad, seed: u64) -> Value {
     let regions: Vec<Value> = (0..3)
         .map(|step| json!({ "name": REGIONS[(first + step) % REGIONS.len()], "share": dice.below(100) }))
         .collect();
-    let platforms = &["feed", "stories", "search"][..1 + dice.below(3) as usize];
+    let platforms = &["feed", "stories", "search"][..=dice.below(3) as usize];
     json!({
         "id": ad.id,
         "page": {
@@ -82,7 +82,7 @@ pub(super) fn of(ad: &Ad, seed: u64) -> Value {
         "qtd_ads": ad.qtd_ads,
         "platforms": platforms,
         "spend": { "currency": "BRL", "lower": spend, "upper": spend + 99 },
-        "impressions": { "lower": seen, "upper": seen * 2 - 1 },
+        "impressions": { "lower": views, "upper": views * 2 - 1 },
         "audience": audience,
         "regions": regions,
     })

@@ -17,7 +17,7 @@ use super::AdLibrary;
 use super::faults::{AdFaults, Fault};
 use super::query::Query;
 use crate::answer::Body;
-use crate::proxy::ProxyFault;
+use crate::proxy::{ForwardProxy, ProxyFault};
 use crate::server::body::Outgoing;
 use crate::server::{Answers, NoAnswer, control, listen};
 
@@ -125,7 +125,7 @@ impl AdLibrary {
             }
             (&Method::GET, "/_world/proxies") => {
                 let meters: Vec<_> =
-                    self.inner.proxies.lock().iter().map(|proxy| proxy.meter()).collect();
+                    self.inner.proxies.lock().iter().map(ForwardProxy::meter).collect();
                 control::json(&meters)
             }
             (&Method::PUT, _) if path.starts_with("/_world/proxies/") => {

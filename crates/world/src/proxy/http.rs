@@ -3,6 +3,7 @@
 //! A request in absolute form goes on as one of its server's own, with `connection: close`, so that the
 //! answer ends with the connection and can be passed back as it is.
 
+use std::fmt::Write as _;
 use std::io;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -107,7 +108,7 @@ impl<'a> Request<'a> {
         for (name, value) in &self.headers {
             let own = name.to_ascii_lowercase();
             if own != "connection" && !own.starts_with("proxy-") {
-                text.push_str(&format!("{name}: {value}\r\n"));
+                let _never_fails = write!(text, "{name}: {value}\r\n");
             }
         }
         text.push_str("connection: close\r\n\r\n");
