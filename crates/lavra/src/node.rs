@@ -232,7 +232,10 @@ fn fleet(database: &Database, settings: &Settings) -> lavra_fleet::Result<Fleet>
 
 /// The keys of the environment. A file that has none gets one of its own beside it, so that a laptop
 /// needs no setting up; a server's database is too far from here for that.
-pub(crate) fn keyring(database: &Database, may_make: MayMake) -> lavra_fleet::Result<Option<Keyring>> {
+pub(crate) fn keyring(
+    database: &Database,
+    may_make: MayMake,
+) -> lavra_fleet::Result<Option<Keyring>> {
     if let Some(keys) = Variable::SecretKey.read() {
         return Ok(Some(Keyring::parse(&keys.into())?));
     }

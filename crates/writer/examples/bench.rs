@@ -20,16 +20,15 @@ fn main() -> Result<()> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match words.as_slice() {
-        ["generate", rows, bytes, price, bad, directory] => generate(
-            rows.parse()?,
-            bytes.parse()?,
-            price,
-            bad.parse()?,
-            Path::new(directory),
-        ),
+        ["generate", rows, bytes, price, bad, directory] => {
+            generate(rows.parse()?, bytes.parse()?, price, bad.parse()?, Path::new(directory))
+        }
         ["write", database, place] => runtime.block_on(write(database, place)),
         ["serve", bytes] => runtime.block_on(serve(bytes.parse()?)),
-        _ => Err("generate ROWS BYTES PRICE BAD DIRECTORY | write DATABASE FILE-OR-URL | serve BYTES".into()),
+        _ => Err(
+            "generate ROWS BYTES PRICE BAD DIRECTORY | write DATABASE FILE-OR-URL | serve BYTES"
+                .into(),
+        ),
     }
 }
 
@@ -98,14 +97,19 @@ async fn write(database: &str, place: &str) -> Result<()> {
         let stop = stop.clone();
         async move { service.run(stop).await }
     });
-    let source = if is_url { json!({ "type": "url", "url": place }) } else { json!({ "type": "file", "path": place }) };
+    let source = if is_url {
+        json!({ "type": "url", "url": place })
+    } else {
+        json!({ "type": "file", "path": place })
+    };
     let order = json!({
         "config": { "table": "items", "schema": "public", "operation": "upsert", "conflict_key": "sku" },
         "source": source,
     });
     let http = reqwest::Client::builder().no_proxy().build()?;
     let begun = Instant::now();
-    let posted = http.post(format!("{base}/process")).header("x-api-key", "bench").body(order.to_string());
+    let posted =
+        http.post(format!("{base}/process")).header("x-api-key", "bench").body(order.to_string());
     let posted: Value = serde_json::from_str(&posted.send().await?.text().await?)?;
     let id = posted["job_id"].as_str().ok_or_else(|| posted.to_string())?.to_owned();
     let job = loop {
@@ -147,7 +151,9 @@ async fn serve(bytes: u64) -> Result<()> {
             });
         }
     });
-    let _ended = tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink())).await?;
+    let _ended =
+        tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()))
+            .await?;
     Ok(())
 }
 
@@ -156,7 +162,11 @@ async fn body(mut socket: tokio::net::TcpStream, bytes: u64) -> Result<()> {
     while !head.ends_with(b"\r\n\r\n") {
         head.push(socket.read_u8().await?);
     }
-    socket.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n[").await?;
+    socket
+        .write_all(
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n[",
+        )
+        .await?;
     let pad: String = "x".repeat(1500);
     let (mut sent, mut number) = (0, 0_usize);
     let mut piece = String::new();

@@ -92,7 +92,8 @@ impl Batch {
             self.order = (0..self.rows.len()).map(|row| (row, false)).collect();
             return;
         }
-        let keys: Vec<Cow<'_, str>> = (0..self.rows.len()).map(|row| self.key(row, width)).collect();
+        let keys: Vec<Cow<'_, str>> =
+            (0..self.rows.len()).map(|row| self.key(row, width)).collect();
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_unstable_by(|a, b| keys[*a].cmp(&keys[*b]).then(b.cmp(a)));
         let is_again = |at: usize| at > 0 && keys[order[at]] == keys[order[at - 1]];

@@ -26,7 +26,9 @@ impl Encoding {
             "gzip" | "x-gzip" => Ok(Some(Self::Gzip)),
             "zstd" => Ok(Some(Self::Zstd)),
             "br" => Ok(Some(Self::Brotli)),
-            _ => Err(Failure::storage("the source is encoded in a way that is not known here: gzip, zstd and br are")),
+            _ => Err(Failure::storage(
+                "the source is encoded in a way that is not known here: gzip, zstd and br are",
+            )),
         }
     }
 

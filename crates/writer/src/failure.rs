@@ -74,9 +74,9 @@ impl From<crate::split::Malformed> for Failure {
             Malformed::Empty | Malformed::NotJson { .. } => Self::storage(error.to_string()),
             // Perhaps only this time.
             Malformed::Truncated { .. } => Self::storage(error.to_string()).passing(),
-            Malformed::NoSuchPath { .. } | Malformed::WrongKind { .. } | Malformed::Twice { .. } => {
-                Self::schema(format!("{error} (source.json_path)"))
-            }
+            Malformed::NoSuchPath { .. }
+            | Malformed::WrongKind { .. }
+            | Malformed::Twice { .. } => Self::schema(format!("{error} (source.json_path)")),
         }
     }
 }

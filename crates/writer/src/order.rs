@@ -144,9 +144,10 @@ impl Order {
         let body: Body<'_> = serde_json::from_str(text).map_err(unreadable)?;
         let job_id = match body.job_id.as_deref() {
             None | Some("") => None,
-            Some(id) => Some(JobId::parse(id).ok_or_else(|| {
-                invalid("job_id", "at most 100 letters, digits and -_.:~")
-            })?),
+            Some(id) => Some(
+                JobId::parse(id)
+                    .ok_or_else(|| invalid("job_id", "at most 100 letters, digits and -_.:~"))?,
+            ),
         };
         let config = body.config.ok_or_else(|| invalid("config", "is missing"))?;
         let mut source = body.source.ok_or_else(|| invalid("source", "is missing"))?;
@@ -178,10 +179,7 @@ impl Order {
         serde_json::to_string(&stored).unwrap_or_default()
     }
 
-    pub(crate) fn from_text(
-        text: &str,
-        headers: BTreeMap<String, SecretString>,
-    ) -> Option<Self> {
+    pub(crate) fn from_text(text: &str, headers: BTreeMap<String, SecretString>) -> Option<Self> {
         let stored: Stored = serde_json::from_str(text).ok()?;
         let operation = match stored.conflict_key {
             None => Operation::Insert,
@@ -244,12 +242,15 @@ impl BodyConfig {
 
 /// `"id"`, `"a, b"` or `["a", "b"]`.
 fn conflict_key(value: Option<Value>) -> Result<Vec<String>, Refused> {
-    let wrong = || invalid("config.conflict_key", "is a column, or several: \"id\", [\"a\", \"b\"]");
+    let wrong =
+        || invalid("config.conflict_key", "is a column, or several: \"id\", [\"a\", \"b\"]");
     let names: Vec<String> = match value {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::String(text)) => {
-            text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
-        }
+        Some(Value::String(text)) => text
+            .split(',')
+            .map(|part| part.trim().to_owned())
+            .filter(|part| !part.is_empty())
+            .collect(),
         Some(Value::Array(items)) => items
             .into_iter()
             .map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong))
@@ -264,7 +265,8 @@ fn conflict_key(value: Option<Value>) -> Result<Vec<String>, Refused> {
 
 /// A name to be looked up. It is never put into a statement; this only tells nonsense early.
 fn name(field: &'static str, text: &str) -> Result<(), Refused> {
-    let is_wrong = |letter: char| letter.is_control() || matches!(letter, '"' | '\'' | '`' | ';' | '\\');
+    let is_wrong =
+        |letter: char| letter.is_control() || matches!(letter, '"' | '\'' | '`' | ';' | '\\');
     if text.is_empty() || text.len() > 63 || text.chars().any(is_wrong) {
         return Err(invalid(field, "is a plain name of at most 63 bytes, without quotes"));
     }
@@ -293,8 +295,9 @@ fn headers(
         return Err(invalid("source.headers", "are too many"));
     }
     for (name, value) in &given {
-        let is_ours = ["host", "content-length", "transfer-encoding", "connection", "accept-encoding"]
-            .contains(&name.to_ascii_lowercase().as_str());
+        let is_ours =
+            ["host", "content-length", "transfer-encoding", "connection", "accept-encoding"]
+                .contains(&name.to_ascii_lowercase().as_str());
         let fits = reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_ok()
             && reqwest::header::HeaderValue::from_str(value.expose_secret()).is_ok();
         if is_ours || !fits {

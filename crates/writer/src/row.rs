@@ -194,8 +194,10 @@ mod tests {
 
     #[test]
     fn a_plain_element_gives_its_fields_as_they_stand() {
-        let fields = examine(r#"{"id": "a", "n": 1.50, "\u006f": {"x": [1]}}"#, &Caps::default()).unwrap();
-        let plain: Vec<(&str, &str)> = fields.iter().map(|(key, value)| (&**key, value.get())).collect();
+        let fields =
+            examine(r#"{"id": "a", "n": 1.50, "\u006f": {"x": [1]}}"#, &Caps::default()).unwrap();
+        let plain: Vec<(&str, &str)> =
+            fields.iter().map(|(key, value)| (&**key, value.get())).collect();
         assert_eq!(plain, [("id", "\"a\""), ("n", "1.50"), ("o", r#"{"x": [1]}"#)]);
     }
 

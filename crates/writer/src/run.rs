@@ -96,7 +96,8 @@ impl Run<'_> {
                 () = &mut interrupted => return Err(Break::Interrupted),
                 batch = batches.recv() => batch,
             };
-            let early = || Failure::new(Code::Internal, "what reads the source ended early").passing();
+            let early =
+                || Failure::new(Code::Internal, "what reads the source ended early").passing();
             let batch = batch.unwrap_or_else(|| Err(early())).map_err(Stopped::Failed)?;
             let Some(batch) = batch else { break };
             let mut progress = claim.progress.clone();

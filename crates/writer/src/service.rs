@@ -215,7 +215,6 @@ impl Inner {
         }
     }
 
-
     async fn work(&self, mut claim: Claim, stop: &CancellationToken) {
         let begun = Instant::now();
         let order = match self.headers(&claim).await {
@@ -228,12 +227,8 @@ impl Inner {
             Ok(order) => {
                 let table = format!("{}.{}", order.config.schema, order.config.table);
                 tracing::info!(job = %claim.id, source = ?order.source, table, "a job begins");
-                let run = Run {
-                    store: &self.store,
-                    sources: &self.sources,
-                    config: &self.config,
-                    stop,
-                };
+                let run =
+                    Run { store: &self.store, sources: &self.sources, config: &self.config, stop };
                 run.job(&mut claim, order).await
             }
         };

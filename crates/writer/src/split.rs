@@ -38,14 +38,22 @@ enum State {
     /// Before the root, after so many bytes of a mark that some put before UTF-8.
     Start(usize),
     /// In an object on the way: a key, or its end.
-    Key { is_first: bool },
+    Key {
+        is_first: bool,
+    },
     InKey,
-    Colon { is_wanted: bool },
-    Value { is_wanted: bool },
+    Colon {
+        is_wanted: bool,
+    },
+    Value {
+        is_wanted: bool,
+    },
     Passing,
     AfterValue,
     /// In the array.
-    Item { is_first: bool },
+    Item {
+        is_first: bool,
+    },
     InItem,
     AfterItem,
     /// No array: one value after the other, as in JSON lines.

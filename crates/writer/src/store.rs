@@ -150,7 +150,13 @@ pub(crate) fn refusal(destination: &Destination, own: &str, allowed: &[String]) 
 
 /// The tables of a fleet: they are no place for data, where there is a fleet.
 pub(crate) const OF_THE_FLEET: [&str; 7] = [
-    "missions", "workers", "proxies", "writers", "mission_logs", "fleet_processes", "fleet_settings",
+    "missions",
+    "workers",
+    "proxies",
+    "writers",
+    "mission_logs",
+    "fleet_processes",
+    "fleet_settings",
 ];
 
 pub(crate) fn no_table(destination: &Destination) -> Failure {

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 const TOUCHED: [&str; 2] = ["last_seen_at", "updated_at"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is so or not, by itself")]
 pub(crate) struct Column {
     pub(crate) name: String,
     /// As it stands in a statement.
@@ -55,7 +56,10 @@ impl Table {
     }
 
     /// The columns of an element, with the one that takes all of it.
-    pub(crate) fn filled<'a>(&'a self, signature: &'a Signature) -> impl Iterator<Item = &'a Column> {
+    pub(crate) fn filled<'a>(
+        &'a self,
+        signature: &'a Signature,
+    ) -> impl Iterator<Item = &'a Column> {
         signature.iter().chain(&self.whole).map(|place| &self.columns[*place])
     }
 
@@ -73,13 +77,16 @@ impl Table {
             .collect();
         if !set.is_empty() {
             let touched = self.columns.iter().enumerate().filter(|(place, column)| {
-                column.is_now && TOUCHED.contains(&column.name.as_str()) && !signature.contains(place)
+                column.is_now
+                    && TOUCHED.contains(&column.name.as_str())
+                    && !signature.contains(place)
             });
             set.extend(touched.map(|(_, column)| format!("{} = {now}", column.quoted)));
         }
-        let then = match set.is_empty() {
-            true => "NOTHING".to_owned(),
-            false => format!("UPDATE SET {}", set.join(", ")),
+        let then = if set.is_empty() {
+            "NOTHING".to_owned()
+        } else {
+            format!("UPDATE SET {}", set.join(", "))
         };
         format!(" ON CONFLICT ({}) DO {then}", key.join(", "))
     }

@@ -96,7 +96,8 @@ async fn health(State(app): State<Arc<App>>) -> Response {
         Ok(()) => Json(json!({ "status": "healthy" })).into_response(),
         Err(failure) => {
             tracing::warn!(error = %failure, "the writer is not healthy");
-            let body = Json(json!({ "status": "unhealthy", "message": "the database does not answer" }));
+            let body =
+                Json(json!({ "status": "unhealthy", "message": "the database does not answer" }));
             (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
         }
     }

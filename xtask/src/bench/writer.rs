@@ -24,7 +24,8 @@ const MIXED: usize = 10_000;
 /// The body that must not be in memory.
 const LONG: u64 = 2 << 30;
 
-const TABLE: &str = "DROP SCHEMA IF EXISTS dlt_items CASCADE; DROP TABLE IF EXISTS items; CREATE TABLE items (
+const TABLE: &str =
+    "DROP SCHEMA IF EXISTS dlt_items CASCADE; DROP TABLE IF EXISTS items; CREATE TABLE items (
     sku text PRIMARY KEY, name text, price numeric, url text, scraped_at timestamptz, attrs jsonb)";
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
@@ -106,13 +107,20 @@ impl Run {
             }
             self.drivers.generate(rows, bytes, price, 0, self.scratch.path())?;
             self.postgres.sql("postgres", "CHECKPOINT")?;
-            let rate = self.drivers.write(system, &self.postgres.url("postgres"), self.scratch.path())?;
+            let rate =
+                self.drivers.write(system, &self.postgres.url("postgres"), self.scratch.path())?;
             output::note(&format!("{figure:?}: {rate:.0} rows/s"));
             self.figures.take(system, figure, rate);
             let table = if system == System::Dlt { "dlt_items.items" } else { "items" };
-            let sql = format!("SELECT count(*) || '/' || count(*) FILTER (WHERE price = {price}) FROM {table}");
+            let sql = format!(
+                "SELECT count(*) || '/' || count(*) FILTER (WHERE price = {price}) FROM {table}"
+            );
             let stored = self.postgres.sql("postgres", &sql)?;
-            ensure!(stored == format!("{rows}/{rows}"), "{}: {stored} rows are stored", system.title());
+            ensure!(
+                stored == format!("{rows}/{rows}"),
+                "{}: {stored} rows are stored",
+                system.title()
+            );
         }
         Ok(())
     }
@@ -125,7 +133,8 @@ impl Run {
         let told = self.drivers.lavra(&self.postgres.url("postgres"), self.scratch.path())?;
         let expected = MIXED.checked_div(bad).unwrap_or(0);
         ensure!(told.failed == expected, "{} rows failed, not {expected}", told.failed);
-        let items = "SELECT count(*) || '/' || count(*) FILTER (WHERE data::jsonb->>'price' = 'none')
+        let items =
+            "SELECT count(*) || '/' || count(*) FILTER (WHERE data::jsonb->>'price' = 'none')
                      FROM kodus_workflow.writer_failed_items";
         let kept = self.postgres.sql("postgres", items)?;
         ensure!(kept == format!("{expected}/{expected}"), "{kept} failed items are kept");

@@ -98,7 +98,9 @@ async fn listener(args: &Writer, file: &WriterFile, has_key: bool) -> anyhow::Re
         return Err(BadUsage(format!("--listen {why}")).into());
     }
     TcpListener::bind(addresses.as_slice()).await.with_context(|| {
-        format!("cannot listen on {place}: is another writer there already? --listen takes another port")
+        format!(
+            "cannot listen on {place}: is another writer there already? --listen takes another port"
+        )
     })
 }
 

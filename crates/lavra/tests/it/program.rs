@@ -26,7 +26,11 @@ impl Drop for Running {
 
 impl Place {
     pub(crate) fn on_duckdb() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), database: "lavra.duckdb".into(), variables: Vec::new() }
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            database: "lavra.duckdb".into(),
+            variables: Vec::new(),
+        }
     }
 
     /// A new database on the test server.

@@ -21,7 +21,8 @@ fn start(place: &Place) -> (Running, String) {
         let lines: Vec<&str> = logs.lines().filter(|line| line.contains(" writing")).collect();
         let line = lines.get(before)?;
         let (_, rest) = line.split_once("http://")?;
-        let address: String = rest.chars().take_while(|c| c.is_ascii_digit() || ".:".contains(*c)).collect();
+        let address: String =
+            rest.chars().take_while(|c| c.is_ascii_digit() || ".:".contains(*c)).collect();
         Some(format!("http://{address}"))
     });
     (running, url.unwrap_or_else(|| panic!("no writer: {}", place.logs())))
@@ -43,17 +44,24 @@ fn ask(method: reqwest::Method, url: &str, body: Option<&Value>) -> (u16, Value)
 
 /// Serves one array of ads, slowly, to everybody.
 fn slow_source(count: usize) -> String {
-    let ads: Vec<Value> = (0..count).map(|n| json!({ "id": format!("ad{n}"), "text": "x".repeat(300) })).collect();
+    let ads: Vec<Value> =
+        (0..count).map(|n| json!({ "id": format!("ad{n}"), "text": "x".repeat(300) })).collect();
     let body = json!({ "ads": ads }).to_string();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/ads.json?signature=marker-signature-7003", listener.local_addr().unwrap());
+    let url = format!(
+        "http://{}/ads.json?signature=marker-signature-7003",
+        listener.local_addr().unwrap()
+    );
     std::thread::spawn(move || {
         for socket in listener.incoming().flatten() {
             let body = body.clone();
             std::thread::spawn(move || {
                 let mut socket = socket;
                 let _head = socket.read(&mut [0; 4096]);
-                let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+                    body.len()
+                );
                 let _gone = socket.write_all(head.as_bytes());
                 for piece in body.as_bytes().chunks(body.len() / 30 + 1) {
                     if socket.write_all(piece).is_err() {

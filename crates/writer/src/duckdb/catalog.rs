@@ -60,19 +60,17 @@ impl DuckDb {
         }
         let generated = generated(&found.definition, &found.columns);
         let written = found.columns.into_iter().filter(|(name, ..)| !generated.contains(name));
-        let columns = written.map(
-            |(name, kind, is_nullable, default)| Column {
-                quoted: quote(&name),
-                name,
-                is_json: kind == "JSON",
-                is_list: is_nested(&kind),
-                is_required: !is_nullable && default.is_empty(),
-                is_now: ["now()", "current_timestamp", "get_current_timestamp()"]
-                    .iter()
-                    .any(|now| default.to_ascii_lowercase().contains(now)),
-                kind,
-            },
-        );
+        let columns = written.map(|(name, kind, is_nullable, default)| Column {
+            quoted: quote(&name),
+            name,
+            is_json: kind == "JSON",
+            is_list: is_nested(&kind),
+            is_required: !is_nullable && default.is_empty(),
+            is_now: ["now()", "current_timestamp", "get_current_timestamp()"]
+                .iter()
+                .any(|now| default.to_ascii_lowercase().contains(now)),
+            kind,
+        });
         let quoted = format!("{}.{}", quote(schema), quote(table));
         let table = Table::new(quoted, columns.collect(), destination.operation.key());
         table.map(Look::Table).ok_or_else(|| no_key(destination))
@@ -88,9 +86,8 @@ impl DuckDb {
                 connection.prepare(sql)?.query_map(names, |row| row.get(0))?.collect()
             };
             let mut columns = connection.prepare(COLUMNS)?;
-            let columns = columns.query_map(names, |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-            })?;
+            let columns = columns
+                .query_map(names, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
             let mut keys: Vec<Vec<String>> = texts(KEYS)?
                 .iter()
                 .map(|text| serde_json::from_str(text).unwrap_or_default())
@@ -118,8 +115,7 @@ impl DuckDb {
             return Err(Failure::schema(text));
         }
         let name = format!("{}.{}", quote(schema), quote(table));
-        let column =
-            |(name, kind): &(String, Kind)| format!("{} {}", quote(name), type_of(*kind));
+        let column = |(name, kind): &(String, Kind)| format!("{} {}", quote(name), type_of(*kind));
         let mut parts: Vec<String> = shape.columns.iter().map(column).collect();
         if let Operation::Upsert { conflict_key } = operation {
             let key: Vec<String> = conflict_key.iter().map(|name| quote(name)).collect();
@@ -147,7 +143,12 @@ fn generated(definition: &str, columns: &[(String, String, bool, String)]) -> Ve
     let mut starts = Vec::new();
     let mut from = 0;
     for (name, ..) in columns {
-        let forms = [format!("({name} "), format!(", {name} "), format!("({} ", quote(name)), format!(", {} ", quote(name))];
+        let forms = [
+            format!("({name} "),
+            format!(", {name} "),
+            format!("({} ", quote(name)),
+            format!(", {} ", quote(name)),
+        ];
         let found = forms.iter().filter_map(|form| definition[from..].find(form.as_str())).min();
         from += found.unwrap_or(0);
         starts.push(from);

@@ -109,7 +109,7 @@ impl DuckDb {
         Ok(self.duck.write("claim a job", job).await?)
     }
 
-    pub(super) async fn from_the_start(&self, claim: &Claim) -> Result<(), Stopped> {
+    pub(super) async fn reset(&self, claim: &Claim) -> Result<(), Stopped> {
         let delete =
             self.duck.sql("DELETE FROM kodus_workflow.writer_failed_items WHERE job_id = $1");
         let reset = self.duck.sql(
@@ -174,9 +174,9 @@ impl DuckDb {
                  SELECT job_id FROM kodus_workflow.writer_jobs
                  WHERE completed_at < make_timestamp($1))",
         );
-        let jobs = self.duck.sql(
-            "DELETE FROM kodus_workflow.writer_jobs WHERE completed_at < make_timestamp($1)",
-        );
+        let jobs = self
+            .duck
+            .sql("DELETE FROM kodus_workflow.writer_jobs WHERE completed_at < make_timestamp($1)");
         let before = micros(before);
         let job = move |tx: &Connection| {
             tx.execute(&items, [before])?;
@@ -223,7 +223,8 @@ impl DuckDb {
 fn stored(connection: &Connection, sql: &str, id: &JobId) -> duckdb::Result<Option<(Job, String)>> {
     let read = |row: &Row<'_>| {
         let status: String = row.get(1)?;
-        let time = |at: usize| Ok::<_, duckdb::Error>(row.get::<_, Option<i64>>(at)?.map(timestamp));
+        let time =
+            |at: usize| Ok::<_, duckdb::Error>(row.get::<_, Option<i64>>(at)?.map(timestamp));
         let job = Job {
             id: id.clone(),
             status: Status::parse(&status),

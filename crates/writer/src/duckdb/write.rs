@@ -53,7 +53,8 @@ impl DuckDb {
                     let failed = self.find_failed(table, &piece).await?;
                     let bad = failed.iter().map(|item| item.index).collect();
                     let good = statements(table, &piece, &piece.groups_without(&bad));
-                    let (after, said) = self.store(claim, &piece, &known, keep, good, failed).await?;
+                    let (after, said) =
+                        self.store(claim, &piece, &known, keep, good, failed).await?;
                     known = after;
                     first = first.or(said);
                 }
@@ -233,7 +234,8 @@ fn halve(groups: Vec<Group<'_>>, mut count: usize) -> (Vec<Group<'_>>, Vec<Group
 }
 
 fn is_of_rows(failure: &Failure) -> bool {
-    let kinds = ["Constraint Error", "Conversion Error", "Invalid Input Error", "Out of Range Error"];
+    let kinds =
+        ["Constraint Error", "Conversion Error", "Invalid Input Error", "Out of Range Error"];
     kinds.iter().any(|kind| failure.message.contains(kind))
 }
 

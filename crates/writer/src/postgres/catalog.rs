@@ -103,13 +103,15 @@ impl Postgres {
             let text = "a table is only made with a name of letters, digits and underscores";
             return Err(Failure::schema(text));
         }
-        let sql = "SELECT quote_ident(nspname) AS quoted FROM pg_catalog.pg_namespace WHERE nspname = $1";
+        let sql =
+            "SELECT quote_ident(nspname) AS quoted FROM pg_catalog.pg_namespace WHERE nspname = $1";
         let rows = self.pg.query("look the schema up", sql, &[(schema as _, Type::TEXT)]).await?;
         let Some(row) = rows.first() else {
             return Err(Failure::schema(format!("there is no schema {schema:?}")));
         };
         let name = format!("{}.{}", get::<String>(row, "quoted")?, quote(table));
-        let columns = shape.columns.iter().map(|(name, kind)| format!("{} {}", quote(name), type_of(*kind)));
+        let columns =
+            shape.columns.iter().map(|(name, kind)| format!("{} {}", quote(name), type_of(*kind)));
         let mut parts: Vec<String> = columns.collect();
         if let Operation::Upsert { conflict_key } = operation {
             let key: Vec<String> = conflict_key.iter().map(|name| quote(name)).collect();

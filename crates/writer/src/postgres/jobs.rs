@@ -41,7 +41,8 @@ impl Postgres {
         if let Some(row) = rows.first() {
             return Ok(Added::New(job(row)?));
         }
-        let sql = format!("SELECT {JOB}, request FROM kodus_workflow.writer_jobs WHERE job_id = $1");
+        let sql =
+            format!("SELECT {JOB}, request FROM kodus_workflow.writer_jobs WHERE job_id = $1");
         let rows = self.pg.query("add a job", &sql, &params[..1]).await?;
         let Some(row) = rows.first() else { return Ok(Added::Full) };
         if get::<String>(row, "request")? == request {
@@ -126,7 +127,7 @@ impl Postgres {
         }))
     }
 
-    pub(super) async fn from_the_start(&self, claim: &Claim) -> Result<(), Stopped> {
+    pub(super) async fn reset(&self, claim: &Claim) -> Result<(), Stopped> {
         let mut transaction = self.pg.transaction("begin a job").await?;
         let sql = "DELETE FROM kodus_workflow.writer_failed_items WHERE job_id = (
                        SELECT job_id FROM kodus_workflow.writer_jobs
@@ -225,6 +226,7 @@ fn progress(row: &Row) -> Result<Progress, Failure> {
         success_count: number("success_count")?,
         failed_count: number("failed_count")?,
         duplicate_count: number("duplicate_count")?,
-        unknown_keys: serde_json::from_str(&get::<String>(row, "unknown_keys")?).unwrap_or_default(),
+        unknown_keys: serde_json::from_str(&get::<String>(row, "unknown_keys")?)
+            .unwrap_or_default(),
     })
 }

@@ -272,10 +272,7 @@ fn judge(error: Error) -> Trouble {
     match class {
         "0A" | "21" | "22" | "23" | "44" | "54" | "P0" => Trouble::Row,
         // The table is not what it was, or is not ours to write.
-        "42" | "3F" | "28" => {
-            Trouble::Stopped(Stopped::Failed(Failure::schema(error.to_string())))
-        }
+        "42" | "3F" | "28" => Trouble::Stopped(Stopped::Failed(Failure::schema(error.to_string()))),
         _ => error.into(),
     }
 }
-

@@ -43,7 +43,10 @@ pub(super) fn refusal(access: &Access, url: &Url) -> Option<String> {
     }
     let Some(host) = url.host() else { return Some("has no host".into()) };
     let is_listed = access.hosts.is_empty()
-        || access.hosts.iter().any(|pattern| matches_host(pattern, &host, url.port_or_known_default()));
+        || access
+            .hosts
+            .iter()
+            .any(|pattern| matches_host(pattern, &host, url.port_or_known_default()));
     if !is_listed {
         return Some("the host is not among those that may be asked (allow_hosts)".into());
     }

@@ -10,7 +10,8 @@ use crate::failure::Failure;
 
 pub(super) fn open(directories: &[PathBuf], path: &str) -> Result<Opened, Failure> {
     // What lies outside is not told apart from what does not exist.
-    let refused = || Failure::storage("the file is not there, or not below a directory that may be read");
+    let refused =
+        || Failure::storage("the file is not there, or not below a directory that may be read");
     let opened = directories.iter().find_map(|directory| below(directory, path));
     let file = opened.ok_or_else(refused)?;
     Ok(Opened { bytes: Box::new(file), encoding: Encoding::of_name(path) })

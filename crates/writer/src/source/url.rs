@@ -5,15 +5,17 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION,
+};
 use reqwest::{Response, StatusCode, redirect};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
-use super::access::{self, Inside, Judge, Names};
 use super::Opened;
+use super::access::{self, Inside, Judge, Names};
 use crate::config::Config;
 use crate::decode::Encoding;
 use crate::failure::{Code, Failure};
@@ -65,7 +67,10 @@ impl Fetcher {
         let (sender, pieces) = mpsc::channel(AHEAD);
         let deadline = Instant::now() + self.config.timing.source;
         tokio::spawn(pump(response, sender, self.config.timing.silence, deadline));
-        Ok(Opened { bytes: Box::new(Pieces { pieces, rest: Bytes::new(), is_over: false }), encoding })
+        Ok(Opened {
+            bytes: Box::new(Pieces { arriving: pieces, rest: Bytes::new(), is_over: false }),
+            encoding,
+        })
     }
 
     async fn follow(&self, mut url: Url, mut headers: HeaderMap) -> Result<Response, Failure> {
@@ -167,7 +172,7 @@ async fn pump(
 
 /// A body as it arrives, for a thread that may wait.
 struct Pieces {
-    pieces: mpsc::Receiver<io::Result<Bytes>>,
+    arriving: mpsc::Receiver<io::Result<Bytes>>,
     rest: Bytes,
     is_over: bool,
 }
@@ -175,7 +180,7 @@ struct Pieces {
 impl Read for Pieces {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.rest.is_empty() && !self.is_over {
-            self.rest = match self.pieces.blocking_recv() {
+            self.rest = match self.arriving.blocking_recv() {
                 Some(piece) => piece?,
                 None => {
                     let text = "the source was given up";

@@ -9,7 +9,9 @@ use crate::support::{Answer, Site, World, from_url, inline};
 async fn nobody_without_the_key_gets_in_and_health_is_open() {
     let mut world = World::on_duckdb().await;
     world.start().await;
-    for key in [None, Some(""), Some("wrong"), Some("marker-api-key-0001 "), Some("marker-api-key-000")] {
+    for key in
+        [None, Some(""), Some("wrong"), Some("marker-api-key-0001 "), Some("marker-api-key-000")]
+    {
         for (path, is_post) in [("/process", true), ("/status/x", false)] {
             let url = format!("{}{path}", world.base());
             let mut request = if is_post { world.http().post(url) } else { world.http().get(url) };
@@ -41,9 +43,27 @@ async fn what_is_wrong_with_a_request_has_its_code() {
     for (body, status, words) in [
         (json!([]), 422, "body"),
         (json!({}), 422, "config"),
-        (changed(&|body| { body["config"].as_object_mut().unwrap().remove("table"); }), 422, "config.table"),
-        (changed(&|body| { body["config"].as_object_mut().unwrap().remove("operation"); }), 422, "config.operation"),
-        (changed(&|body| { body["config"].as_object_mut().unwrap().remove("conflict_key"); }), 422, "config.conflict_key"),
+        (
+            changed(&|body| {
+                body["config"].as_object_mut().unwrap().remove("table");
+            }),
+            422,
+            "config.table",
+        ),
+        (
+            changed(&|body| {
+                body["config"].as_object_mut().unwrap().remove("operation");
+            }),
+            422,
+            "config.operation",
+        ),
+        (
+            changed(&|body| {
+                body["config"].as_object_mut().unwrap().remove("conflict_key");
+            }),
+            422,
+            "config.conflict_key",
+        ),
         (changed(&|body| body["config"]["operation"] = json!("drop")), 422, "config.operation"),
         (changed(&|body| body["config"]["typo"] = json!(1)), 422, "typo"),
         (changed(&|body| body["job_id"] = json!("../x")), 422, "job_id"),
@@ -56,7 +76,10 @@ async fn what_is_wrong_with_a_request_has_its_code() {
         assert_eq!(found, status, "{body} {answer}");
         assert!(answer["message"].as_str().unwrap().contains(words), "{answer}");
     }
-    let sent = world.http().post(format!("{}/process", world.base())).header("x-api-key", crate::support::KEY);
+    let sent = world
+        .http()
+        .post(format!("{}/process", world.base()))
+        .header("x-api-key", crate::support::KEY);
     assert_eq!(sent.body("{not json").send().await.unwrap().status(), 400);
     assert_eq!(world.get("/status/nobody").await.0, 404);
     assert_eq!(world.get("/status/not%20one").await.0, 404);
@@ -77,7 +100,10 @@ async fn one_id_is_one_job(mut world: World) {
     let (_, first) = world.post(&order).await;
     world.end_of("550e8400-e29b-41d4-a716-446655440000").await;
     let (status, again) = world.post(&order).await;
-    assert_eq!((status, &again["job_id"], &again["created_at"]), (200, &first["job_id"], &first["created_at"]));
+    assert_eq!(
+        (status, &again["job_id"], &again["created_at"]),
+        (200, &first["job_id"], &first["created_at"])
+    );
     assert_eq!(again["status"], "completed");
     order["source"]["data"] = json!([{ "id": "other" }]);
     let (status, answer) = world.post(&order).await;
@@ -102,10 +128,15 @@ async fn too_many_that_wait_are_told_to_come_later(mut world: World) {
     };
     assert_eq!(world.post(&order(1)).await.0, 200);
     assert_eq!(world.post(&order(2)).await.0, 200);
-    let sent = world.http().post(format!("{}/process", world.base())).header("x-api-key", crate::support::KEY);
+    let sent = world
+        .http()
+        .post(format!("{}/process", world.base()))
+        .header("x-api-key", crate::support::KEY);
     let busy = sent.json(&order(3)).send().await.unwrap();
     assert_eq!(busy.status(), 429);
-    assert!(busy.headers().get("retry-after").unwrap().to_str().unwrap().parse::<u32>().unwrap() > 0);
+    assert!(
+        busy.headers().get("retry-after").unwrap().to_str().unwrap().parse::<u32>().unwrap() > 0
+    );
     assert_eq!(world.post(&order(2)).await.0, 200, "one that is known is no new one");
     assert_eq!(world.get("/status/job-3").await.0, 404);
 }
@@ -113,7 +144,8 @@ async fn too_many_that_wait_are_told_to_come_later(mut world: World) {
 async fn progress_is_told_while_it_runs(mut world: World) {
     let limits = Limits { batch_rows: 10, ..Limits::default() };
     world.start_with(Config { limits, ..World::config() }).await;
-    let elements: Vec<Value> = (0..400).map(|n| json!({ "id": n.to_string(), "t": "x".repeat(100) })).collect();
+    let elements: Vec<Value> =
+        (0..400).map(|n| json!({ "id": n.to_string(), "t": "x".repeat(100) })).collect();
     let body = json!({ "ads": elements }).to_string();
     let site = Site::serve(move |_, _| Answer {
         pause: Some(std::time::Duration::from_millis(60)),
@@ -141,7 +173,8 @@ async fn headers_reach_the_source_and_nothing_else(mut world: World) {
     .await;
     for path in ["/x", "/denied"] {
         let mut order = from_url("ads", &site.url(path), "");
-        order["source"]["headers"] = json!({ "Authorization": "Bearer marker-header-0002", "X-Own": "1" });
+        order["source"]["headers"] =
+            json!({ "Authorization": "Bearer marker-header-0002", "X-Own": "1" });
         order["job_id"] = json!(format!("job{}", path.replace('/', "-")));
         let (_, posted) = world.post(&order).await;
         let job = world.end_of(posted["job_id"].as_str().unwrap()).await;

@@ -43,9 +43,11 @@ async fn elements_become_rows_and_the_whole_of_each_stands_in_data(mut world: Wo
     assert!(job["started_at"].is_string() && job["completed_at"].is_string());
     let rows = world.ask("SELECT id, data FROM public.ads ORDER BY id").await;
     assert_eq!(rows, [vec![json!("ad1"), ads[0].clone()], vec![json!("ad2"), ads[1].clone()]]);
-    let first = world.ask("SELECT first_seen_at, last_seen_at FROM public.ads WHERE id = 'ad1'").await;
+    let first =
+        world.ask("SELECT first_seen_at, last_seen_at FROM public.ads WHERE id = 'ad1'").await;
     world.run(&inline("ads", &json!([{ "id": "ad1", "text": "new" }]))).await;
-    let second = world.ask("SELECT first_seen_at, last_seen_at FROM public.ads WHERE id = 'ad1'").await;
+    let second =
+        world.ask("SELECT first_seen_at, last_seen_at FROM public.ads WHERE id = 'ad1'").await;
     assert_eq!(first[0][0], second[0][0], "it was seen first when it was seen first");
     assert_ne!(first[0][1], second[0][1], "it was seen again");
 }
@@ -66,14 +68,21 @@ async fn an_upsert_changes_what_is_there_and_leaves_what_is_not_said(mut world: 
     world.run(&inline("things", &json!([
         { "id": 1, "name": "one", "price": 1.25, "note": "kept" }, { "id": 2, "name": "two" },
     ]))).await;
-    let job = world.run(&inline("things", &json!([
-        { "id": 1, "name": "ONE", "price": null }, { "id": "3", "name": "three" },
-    ]))).await;
+    let job = world
+        .run(&inline(
+            "things",
+            &json!([
+                { "id": 1, "name": "ONE", "price": null }, { "id": "3", "name": "three" },
+            ]),
+        ))
+        .await;
     assert_eq!(job["status"], "completed", "{job}");
-    let rows = world.ask("SELECT id, name, price IS NULL AS p, note FROM public.things ORDER BY id").await;
-    assert_eq!(json!(rows), json!([
-        [1, "ONE", true, "kept"], [2, "two", true, "none"], [3, "three", true, "none"],
-    ]));
+    let rows =
+        world.ask("SELECT id, name, price IS NULL AS p, note FROM public.things ORDER BY id").await;
+    assert_eq!(
+        json!(rows),
+        json!([[1, "ONE", true, "kept"], [2, "two", true, "none"], [3, "three", true, "none"],])
+    );
 }
 
 /// `count` elements, every `every`th of them bad in one way or another.
@@ -146,8 +155,15 @@ async fn elements_that_cannot_be_rows_are_failed_items(mut world: World) {
     let said: Vec<(u64, String)> =
         failed(&job).iter().map(|(index, item)| (*index, item["error"].to_string())).collect();
     let expected = [
-        (1, "not an object"), (2, "not an object"), (3, "NUL"), (4, "nested"), (5, "100000 characters"),
-        (6, "exponent"), (7, "surrogate"), (8, "no value for the key"), (9, "no value for the key"),
+        (1, "not an object"),
+        (2, "not an object"),
+        (3, "NUL"),
+        (4, "nested"),
+        (5, "100000 characters"),
+        (6, "exponent"),
+        (7, "surrogate"),
+        (8, "no value for the key"),
+        (9, "no value for the key"),
     ];
     assert_eq!(said.len(), expected.len(), "{said:?}");
     for ((index, said), (expected, words)) in said.iter().zip(expected) {
@@ -169,7 +185,9 @@ async fn the_last_of_one_key_wins_and_the_others_are_counted(mut world: World) {
     let rows = world.ask("SELECT id, name FROM public.things ORDER BY id").await;
     assert_eq!(json!(rows), json!([[1, "d"], [2, "b"]]));
     // The same key, written otherwise.
-    let job = world.run(&inline("things", &json!([{ "id": 5, "name": "e" }, { "id": "5", "name": "f" }]))).await;
+    let job = world
+        .run(&inline("things", &json!([{ "id": 5, "name": "e" }, { "id": "5", "name": "f" }])))
+        .await;
     assert_eq!(job["status"], "completed", "{job}");
     let rows = world.ask("SELECT name FROM public.things WHERE id = 5").await;
     assert_eq!(json!(rows), json!([["f"]]));
@@ -200,9 +218,12 @@ async fn an_insert_of_what_is_there_is_a_failed_item(mut world: World) {
     things(&world).await;
     world.execute("INSERT INTO public.things (id, name) VALUES (2, 'old')").await;
     world.start().await;
-    let mut order = inline("things", &json!([
-        { "id": 1, "name": "a" }, { "id": 2, "name": "b" }, { "id": 3, "name": "c" },
-    ]));
+    let mut order = inline(
+        "things",
+        &json!([
+            { "id": 1, "name": "a" }, { "id": 2, "name": "b" }, { "id": 3, "name": "c" },
+        ]),
+    );
     order["config"]["operation"] = json!("insert");
     let job = world.run(&order).await;
     let items = failed(&job);
@@ -216,27 +237,30 @@ async fn types_are_those_of_the_table(mut world: World) {
     let json_type = if world.is_duckdb() { "JSON" } else { "JSONB" };
     world
         .execute(&format!(
-            "CREATE TABLE public.typed (id BIGINT PRIMARY KEY, flag BOOLEAN, day DATE, at TIMESTAMPTZ,
+            "CREATE TABLE public.typed (id BIGINT PRIMARY KEY, flag BOOLEAN, day DATE, moment TIMESTAMPTZ,
                 tags VARCHAR[], amount NUMERIC(30,10), doc {json_type}, some_id UUID, \"odd \"\"name\" VARCHAR)"
         ))
         .await;
     world.start().await;
     let job = world.run(&inline("typed", &json!([{
-        "id": 9007199254740993_i64, "flag": "true", "day": "2024-02-29", "at": "2024-02-29T12:00:00-03:00",
+        "id": 9_007_199_254_740_993_i64, "flag": "true", "day": "2024-02-29", "moment": "2024-02-29T12:00:00-03:00",
         "tags": ["a", "b,c", "d\"e"], "amount": 0.1, "doc": { "a": [1, null] },
         "some_id": "550e8400-e29b-41d4-a716-446655440000", "odd \"name": { "x": 1 },
     }]))).await;
     assert_eq!(job["status"], "completed", "{job}");
     let rows = world
-        .ask("SELECT id, flag, CAST(day AS VARCHAR) AS day, at = TIMESTAMPTZ '2024-02-29 15:00:00+00' AS is_at,
+        .ask("SELECT id, flag, CAST(day AS VARCHAR) AS day, moment = TIMESTAMPTZ '2024-02-29 15:00:00+00' AS is_at,
                 tags[2] AS tag, amount = 0.1 AS is_amount, doc, CAST(some_id AS VARCHAR) AS u,
                 replace(\"odd \"\"name\", ' ', '') AS odd
               FROM public.typed")
         .await;
-    assert_eq!(json!(rows[0]), json!([
-        9007199254740993_i64, true, "2024-02-29", true, "b,c", true, { "a": [1, null] },
-        "550e8400-e29b-41d4-a716-446655440000", "{\"x\":1}",
-    ]));
+    assert_eq!(
+        json!(rows[0]),
+        json!([
+            9_007_199_254_740_993_i64, true, "2024-02-29", true, "b,c", true, { "a": [1, null] },
+            "550e8400-e29b-41d4-a716-446655440000", "{\"x\":1}",
+        ])
+    );
 }
 
 async fn a_missing_table_is_a_schema_error(mut world: World) {
@@ -267,29 +291,38 @@ async fn a_key_without_a_unique_index_is_a_schema_error(mut world: World) {
 
 async fn a_missing_table_is_made_when_that_is_asked_for(mut world: World) {
     world.start().await;
-    let mut order = inline("made", &json!([
-        { "id": "a", "n": 1, "x": 1, "ok": true, "tags": [1], "bad name\"; --": 1 },
-        { "id": "b", "n": 2, "x": 2.5, "ok": null, "tags": {} },
-    ]));
+    let mut order = inline(
+        "made",
+        &json!([
+            { "id": "a", "n": 1, "x": 1, "ok": true, "tags": [1], "bad name\"; --": 1 },
+            { "id": "b", "n": 2, "x": 2.5, "ok": null, "tags": {} },
+        ]),
+    );
     order["config"]["create_table"] = json!(true);
     let job = world.run(&order).await;
     assert_eq!(job["status"], "completed", "{job}");
     assert_eq!(job["unknown_keys"], json!({ "bad name\"; --": 1 }));
-    let rows = world.ask("SELECT id, n, CAST(x AS DOUBLE PRECISION) AS x, ok, tags FROM public.made ORDER BY id").await;
-    assert_eq!(json!(rows), json!([["a", 1, 1.0, true, [1]], ["b", 2, 2.5, null, {}]]));
+    let rows =
+        world.ask("SELECT id, n, x = n * 1.0 AS is_x, ok, tags FROM public.made ORDER BY id").await;
+    assert_eq!(json!(rows), json!([["a", 1, true, true, [1]], ["b", 2, false, null, {}]]));
     let job = world.run(&inline("made", &json!([{ "id": "b", "n": 3 }]))).await;
     assert_eq!(job["status"], "completed", "its key is one: {job}");
     assert_eq!(world.count("public.made").await, 2);
 }
 
 async fn several_columns_can_be_the_key(mut world: World) {
-    world.execute("CREATE TABLE public.pairs (a INTEGER, b VARCHAR, v INTEGER, UNIQUE (a, b))").await;
+    world
+        .execute("CREATE TABLE public.pairs (a INTEGER, b VARCHAR, v INTEGER, UNIQUE (a, b))")
+        .await;
     world.start().await;
     for key in [json!(["b", "a"]), json!("a, b")] {
-        let mut order = inline("pairs", &json!([
-            { "a": 1, "b": "x", "v": 1 }, { "a": 1, "b": "y", "v": 2 }, { "a": 1, "b": "x", "v": 3 },
-            { "a": 1, "b": null, "v": 4 },
-        ]));
+        let mut order = inline(
+            "pairs",
+            &json!([
+                { "a": 1, "b": "x", "v": 1 }, { "a": 1, "b": "y", "v": 2 }, { "a": 1, "b": "x", "v": 3 },
+                { "a": 1, "b": null, "v": 4 },
+            ]),
+        );
         order["config"]["conflict_key"] = key;
         let job = world.run(&order).await;
         assert_eq!(job["progress"]["duplicate_count"], 1, "{job}");
@@ -334,9 +367,15 @@ async fn elements_with_many_shapes_are_stored(mut world: World) {
     let elements: Vec<Value> = (0..200)
         .map(|n| {
             let mut element = json!({ "id": n, "name": "x" });
-            if n % 2 == 0 { element["price"] = json!(n); }
-            if n % 3 == 0 { element["note"] = json!("n"); }
-            if n % 5 == 0 { element["seen"] = json!("2024-01-01T00:00:00"); }
+            if n % 2 == 0 {
+                element["price"] = json!(n);
+            }
+            if n % 3 == 0 {
+                element["note"] = json!("n");
+            }
+            if n % 5 == 0 {
+                element["seen"] = json!("2024-01-01T00:00:00");
+            }
             element
         })
         .collect();

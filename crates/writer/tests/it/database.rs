@@ -21,10 +21,13 @@ async fn identifiers_are_the_catalogs_whatever_they_hold(mut world: World) {
         )
         .await;
     world.start().await;
-    let mut order = inline("select", &json!([
-        { "id": 1, "item": "a", "lavra": "b", "entry": "c", "r": "d", "t": "e", "Ünïcode $lavra$": "f" },
-        { "id": 2, "item": "a", "lavra": "b", "entry": "c", "r": "d", "t": "e", "Ünïcode $lavra$": null },
-    ]));
+    let mut order = inline(
+        "select",
+        &json!([
+            { "id": 1, "item": "a", "lavra": "b", "entry": "c", "r": "d", "t": "e", "Ünïcode $lavra$": "f" },
+            { "id": 2, "item": "a", "lavra": "b", "entry": "c", "r": "d", "t": "e", "Ünïcode $lavra$": null },
+        ]),
+    );
     order["config"]["schema"] = json!("odd $$ schema");
     let job = world.run(&order).await;
     assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [1], "{job}");
@@ -46,7 +49,9 @@ async fn types_of_the_users_own_are_known(mut world: World) {
         { "id": 2, "mood": "ugly" }, { "id": 3, "n": 10 }, { "id": 4, "short": "abcd" },
     ]))).await;
     assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [1, 2, 3], "{job}");
-    let rows = world.ask("SELECT mood, moods[1]::text AS m, n, upper(during) AS u, short FROM public.moods").await;
+    let rows = world
+        .ask("SELECT mood, moods[1]::text AS m, n, upper(during) AS u, short FROM public.moods")
+        .await;
     assert_eq!(json!(rows), json!([["good", "bad", 9, 5, "abc"]]));
 }
 
@@ -60,9 +65,14 @@ async fn a_trigger_that_raises_fails_its_rows_only(mut world: World) {
         )
         .await;
     world.start().await;
-    let job = world.run(&inline("watched", &json!([
-        { "id": 1, "v": "yes" }, { "id": 2, "v": "no" }, { "id": 3, "v": "yes" },
-    ]))).await;
+    let job = world
+        .run(&inline(
+            "watched",
+            &json!([
+                { "id": 1, "v": "yes" }, { "id": 2, "v": "no" }, { "id": 3, "v": "yes" },
+            ]),
+        ))
+        .await;
     assert_eq!(failed(&job)[&1]["error"], "v is no", "{job}");
     assert_eq!(world.count("public.watched").await, 2);
 }
@@ -70,7 +80,8 @@ async fn a_trigger_that_raises_fails_its_rows_only(mut world: World) {
 async fn two_writers_of_the_same_keys_do_not_stop_each_other(mut world: World) {
     world.start().await;
     let ascending: Vec<_> = (0..3000).map(|n| json!({ "id": format!("k{n}"), "by": 1 })).collect();
-    let descending: Vec<_> = (0..3000).rev().map(|n| json!({ "id": format!("k{n}"), "by": 2 })).collect();
+    let descending: Vec<_> =
+        (0..3000).rev().map(|n| json!({ "id": format!("k{n}"), "by": 2 })).collect();
     let mut ids = Vec::new();
     for round in 0..3 {
         for elements in [&ascending, &descending] {
@@ -93,8 +104,11 @@ async fn only_tables_that_were_opened_are_written(mut world: World) {
     world.start_with(config).await;
     assert_eq!(world.run(&inline("ads", &json!([{ "id": "a" }]))).await["status"], "completed");
     for (schema, table) in [
-        ("public", "other"), ("pg_catalog", "pg_class"), ("information_schema", "tables"),
-        ("kodus_workflow", "writer_jobs"), ("lavra", "secrets"),
+        ("public", "other"),
+        ("pg_catalog", "pg_class"),
+        ("information_schema", "tables"),
+        ("kodus_workflow", "writer_jobs"),
+        ("lavra", "secrets"),
     ] {
         let mut order = inline(table, &json!([{ "id": "a" }]));
         order["config"]["schema"] = json!(schema);

@@ -33,7 +33,8 @@ async fn the_orchestrator_and_the_writer_understand_each_other(mut world: World)
     let ads: Vec<Value> = (0..50).map(|n| json!({ "id": format!("ad{n}"), "page": n })).collect();
     let mut some = ads.clone();
     some[7] = json!("not an ad");
-    let (all, some) = (json!({ "ads": ads }).to_string(), json!({ "total": 50, "ads": some }).to_string());
+    let (all, some) =
+        (json!({ "ads": ads }).to_string(), json!({ "total": 50, "ads": some }).to_string());
     let site = Site::serve(move |path, _| match path {
         "/all.json" => Answer::ok(all.clone()),
         "/some.json" => Answer::ok(some.clone()),
@@ -53,7 +54,10 @@ async fn the_orchestrator_and_the_writer_understand_each_other(mut world: World)
 
     let done = run(&world, &api, &mission("job-1", &site.url("/all.json"))).await;
     assert_eq!(done.status, WriteStatus::Completed);
-    assert_eq!((done.total, done.processed, done.success_count, done.failed_count), (Some(50), Some(50), Some(50), Some(0)));
+    assert_eq!(
+        (done.total, done.processed, done.success_count, done.failed_count),
+        (Some(50), Some(50), Some(50), Some(0))
+    );
     assert_eq!(world.count("public.ads").await, 50);
 
     let partial = run(&world, &api, &mission("job-2", &site.url("/some.json"))).await;
@@ -62,10 +66,16 @@ async fn the_orchestrator_and_the_writer_understand_each_other(mut world: World)
     assert_eq!(partial.failed_items[0]["index"], 7);
     assert_eq!(partial.failed_items[0]["data"], "not an ad");
 
-    for (job, path, code) in [("job-3", "/gone.json", "ERROR400"), ("job-4", "/other.json", "ERROR303")] {
+    for (job, path, code) in
+        [("job-3", "/gone.json", "ERROR400"), ("job-4", "/other.json", "ERROR303")]
+    {
         let failed = run(&world, &api, &mission(job, &site.url(path))).await;
         assert_eq!(failed.status, WriteStatus::Failed);
-        assert_eq!(failed.error_code.map(|code| code.to_string()).as_deref(), Some(code), "{failed:?}");
+        assert_eq!(
+            failed.error_code.map(|code| code.to_string()).as_deref(),
+            Some(code),
+            "{failed:?}"
+        );
         assert!(failed.message.is_some());
     }
 

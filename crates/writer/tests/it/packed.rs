@@ -21,11 +21,14 @@ fn brotli(text: &[u8]) -> Vec<u8> {
 }
 
 fn elements(count: usize) -> Vec<Value> {
-    (0..count).map(|n| json!({ "id": n.to_string(), "text": format!("number {n} {}", n * 7919) })).collect()
+    (0..count)
+        .map(|n| json!({ "id": n.to_string(), "text": format!("number {n} {}", n * 7919) }))
+        .collect()
 }
 
 fn lines(count: usize) -> String {
-    elements(count).iter().map(|element| format!("{element}\n")).collect()
+    let lines: Vec<String> = elements(count).iter().map(Value::to_string).collect();
+    lines.join("\n")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,7 +76,14 @@ async fn every_packing_and_every_form_gives_the_same_rows() {
             ((*name).to_owned(), from_url("ads", &site.url(name), path))
         })
         .collect();
-    for name in ["plain.json", "packed.json.gz", "two.json.gz", "packed.json.zst", "packed.json.br", "lines.jsonl.gz"] {
+    for name in [
+        "plain.json",
+        "packed.json.gz",
+        "two.json.gz",
+        "packed.json.zst",
+        "packed.json.br",
+        "lines.jsonl.gz",
+    ] {
         let mut order = from_url("ads", "", "");
         let path = if name.starts_with("lines") { "" } else { "data.items" };
         order["source"] = json!({ "type": "file", "path": name, "json_path": path });
@@ -81,7 +91,11 @@ async fn every_packing_and_every_form_gives_the_same_rows() {
     }
     for (name, order) in orders {
         let job = world.run(&order).await;
-        assert_eq!((&job["status"], &job["progress"]["success_count"]), (&json!("completed"), &json!(500)), "{name}: {job}");
+        assert_eq!(
+            (&job["status"], &job["progress"]["success_count"]),
+            (&json!("completed"), &json!(500)),
+            "{name}: {job}"
+        );
     }
     let rows = world.ask("SELECT id, data FROM public.ads ORDER BY CAST(id AS INTEGER)").await;
     for (row, element) in rows.iter().zip(elements(500)) {
@@ -113,14 +127,20 @@ async fn a_source_that_is_no_json_says_so_and_shows_nothing_of_it() {
     let site = Site::serve(|path, _| match path {
         "/html" => Answer::ok("<html>an inner secret page</html>"),
         "/broken" => Answer::ok("[{\"id\": \"a\"}, {\"id\" oops an inner secret]"),
-        "/bad.gz" => Answer::ok("this is no gzip: an inner secret").with("Content-Encoding", "gzip"),
+        "/bad.gz" => {
+            Answer::ok("this is no gzip: an inner secret").with("Content-Encoding", "gzip")
+        }
         "/odd" => Answer::ok("[]").with("Content-Encoding", "compress"),
         _ => Answer::ok(""),
     })
     .await;
     for path in ["/html", "/broken", "/bad.gz", "/odd", "/empty"] {
         let job = world.run(&from_url("ads", &site.url(path), "")).await;
-        assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("ERROR400")), "{path}: {job}");
+        assert_eq!(
+            (&job["status"], &job["error_code"]),
+            (&json!("failed"), &json!("ERROR400")),
+            "{path}: {job}"
+        );
         assert!(!job.to_string().contains("inner secret"), "{path}: {job}");
     }
 }

@@ -53,7 +53,11 @@ async fn refused_by_name(sets: &[&[&str]]) {
     let config = Config { access: Access::default(), ..World::config() };
     world.start_as(config, Told::new(sets), true).await;
     let job = world.run(&from_url("ads", "http://data.example.org/x", "")).await;
-    assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("ERROR400")), "{job}");
+    assert_eq!(
+        (&job["status"], &job["error_code"]),
+        (&json!("failed"), &json!("ERROR400")),
+        "{job}"
+    );
     let said = job["error_message"].as_str().unwrap();
     assert!(said.contains("address of the inside"), "{said}");
 }
@@ -219,8 +223,16 @@ async fn files_outside_the_directories() {
     }
     let far = outside.join("bad.json").display().to_string();
     for bad in [
-        &far, "../outside/bad.json", "../inside-too.json", "link.json", "way/bad.json", "deep",
-        "nothing.json", "/etc/passwd", "/proc/self/environ", "",
+        &far,
+        "../outside/bad.json",
+        "../inside-too.json",
+        "link.json",
+        "way/bad.json",
+        "deep",
+        "nothing.json",
+        "/etc/passwd",
+        "/proc/self/environ",
+        "",
     ] {
         let (status, answer) = world.post(&of_file(bad)).await;
         if status == 422 && bad.is_empty() {
@@ -305,13 +317,22 @@ async fn a_depth_of_ten_thousand_and_a_number_of_a_hundred_thousand_digits() {
     );
     let (world, job) = served(body.into_bytes(), None, Limits::default()).await;
     assert_eq!(job["status"], "partial", "{}", job["progress"]);
-    let errors: Vec<&str> =
-        job["failed_items"].as_array().unwrap().iter().map(|item| item["error"].as_str().unwrap()).collect();
-    for (error, words) in errors.iter().zip(["64 deep", "100000 characters", "not an object", "1048576 are allowed"]) {
+    let errors: Vec<&str> = job["failed_items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["error"].as_str().unwrap())
+        .collect();
+    for (error, words) in
+        errors.iter().zip(["64 deep", "100000 characters", "not an object", "1048576 are allowed"])
+    {
         assert!(error.contains(words), "{error}");
     }
     assert_eq!(errors.len(), 4);
-    assert_eq!(json!(world.ask("SELECT id FROM public.ads ORDER BY id").await), json!([["a"], ["e"]]));
+    assert_eq!(
+        json!(world.ask("SELECT id FROM public.ads ORDER BY id").await),
+        json!([["a"], ["e"]])
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

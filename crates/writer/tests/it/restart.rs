@@ -20,7 +20,8 @@ fn small() -> Config {
 
 /// A source that takes a second and a half.
 async fn slow(count: usize) -> Site {
-    let elements: Vec<Value> = (0..count).map(|n| json!({ "id": n.to_string(), "t": "x".repeat(200) })).collect();
+    let elements: Vec<Value> =
+        (0..count).map(|n| json!({ "id": n.to_string(), "t": "x".repeat(200) })).collect();
     let body = json!({ "ads": elements }).to_string();
     Site::serve(move |_, _| Answer {
         pause: Some(Duration::from_millis(75)),
@@ -50,7 +51,10 @@ async fn a_job_is_gone_on_with_after_a_kill(mut world: World) {
     assert_eq!(job["progress"]["success_count"], 300, "{job}");
     assert_eq!(world.count("public.ads").await, 300);
     let again = site.requests();
-    assert!(again.last().unwrap().contains("marker-0004"), "the headers were sealed and opened again");
+    assert!(
+        again.last().unwrap().contains("marker-0004"),
+        "the headers were sealed and opened again"
+    );
 }
 
 async fn an_insert_is_stored_once_over_kills(mut world: World) {
@@ -65,11 +69,14 @@ async fn an_insert_is_stored_once_over_kills(mut world: World) {
     for mark in [40, 120, 200] {
         world.until(&id, |job| job["progress"]["processed"].as_u64() > Some(mark)).await;
         world.kill();
-            world.start_with(small()).await;
+        world.start_with(small()).await;
     }
     let job = world.end_of(&id).await;
     assert_eq!(job["status"], "completed", "{job}");
-    assert_eq!((&job["progress"]["total"], &job["progress"]["success_count"]), (&json!(300), &json!(300)));
+    assert_eq!(
+        (&job["progress"]["total"], &job["progress"]["success_count"]),
+        (&json!(300), &json!(300))
+    );
     let rows = world.ask("SELECT count(*) AS n, count(DISTINCT id) AS d FROM public.plain").await;
     assert_eq!(json!(rows), json!([[300, 300]]));
 }

@@ -41,7 +41,8 @@ fn expected(path: &[&str], text: &[u8]) -> Option<Vec<String>> {
             return elements(root.ok()?);
         }
         let lines = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-        let lines: Result<Vec<String>, _> = lines.map(|line| line.map(|raw| raw.get().to_owned())).collect();
+        let lines: Result<Vec<String>, _> =
+            lines.map(|line| line.map(|raw| raw.get().to_owned())).collect();
         return lines.ok().filter(|lines| !lines.is_empty());
     }
     let mut at = root.ok()?;
@@ -67,7 +68,10 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Fields<'a> {
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::new();
                 while let Some(field) = map.next_entry()? {
                     fields.push(field);
@@ -87,8 +91,11 @@ fn check(path: &[&str], text: &[u8], cuts: &[usize]) {
     let agree = |chunks: &[&[u8]]| {
         let found = split(path, chunks);
         assert_eq!(
-            found.as_ref().ok(), expected.as_ref(),
-            "{path:?} of {:?} ({:?})", String::from_utf8_lossy(text), found.as_ref().err()
+            found.as_ref().ok(),
+            expected.as_ref(),
+            "{path:?} of {:?} ({:?})",
+            String::from_utf8_lossy(text),
+            found.as_ref().err()
         );
     };
     agree(&[text]);
@@ -118,34 +125,52 @@ fn json(depth: u32) -> impl Strategy<Value = String> {
         "\"[ -!#-\\[\\]-~é😀]{0,20}\"",
     ];
     let leaf = prop_oneof![
-        Just("null".to_owned()), Just("true".to_owned()), Just("false".to_owned()),
-        Just("-0.5e+10".to_owned()), Just("123456789012345678901234567890".to_owned()),
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        Just("false".to_owned()),
+        Just("-0.5e+10".to_owned()),
+        Just("123456789012345678901234567890".to_owned()),
         any::<i64>().prop_map(|number| number.to_string()),
         string.clone(),
     ];
     leaf.prop_recursive(depth, 40, 5, move |inner| {
         let space = prop_oneof![Just(""), Just(" "), Just("\n\t ")];
         prop_oneof![
-            (prop::collection::vec(inner.clone(), 0..5), space.clone())
-                .prop_map(|(items, space)| format!("[{space}{}{space}]", items.join(&format!("{space},{space}")))),
-            (prop::collection::vec((string.clone(), inner), 0..5), space).prop_map(|(fields, space)| {
-                let fields: Vec<String> = fields.iter().map(|(key, value)| format!("{key}{space}:{space}{value}")).collect();
-                format!("{{{space}{}}}", fields.join(&format!("{space},")))
-            }),
+            (prop::collection::vec(inner.clone(), 0..5), space.clone()).prop_map(
+                |(items, space)| format!(
+                    "[{space}{}{space}]",
+                    items.join(&format!("{space},{space}"))
+                )
+            ),
+            (prop::collection::vec((string.clone(), inner), 0..5), space).prop_map(
+                |(fields, space)| {
+                    let fields: Vec<String> = fields
+                        .iter()
+                        .map(|(key, value)| format!("{key}{space}:{space}{value}"))
+                        .collect();
+                    format!("{{{space}{}}}", fields.join(&format!("{space},")))
+                }
+            ),
         ]
     })
 }
 
 fn document() -> impl Strategy<Value = String> {
-    let array = prop::collection::vec(json(4), 0..8).prop_map(|items| format!("[{}]", items.join(","))).boxed();
+    let array = prop::collection::vec(json(4), 0..8)
+        .prop_map(|items| format!("[{}]", items.join(",")))
+        .boxed();
     prop_oneof![
         json(5),
         array.clone(),
         prop::collection::vec(json(3), 1..6).prop_map(|lines| lines.join("\n")),
-        (array.clone(), json(3)).prop_map(|(array, other)| format!("{{\"x\":{other},\"ads\":{array}}}")),
-        (array.clone(), json(3)).prop_map(|(array, other)| format!("{{\"\\u0061ds\" : {array} , \"y\":{other}}}\n")),
+        (array.clone(), json(3))
+            .prop_map(|(array, other)| format!("{{\"x\":{other},\"ads\":{array}}}")),
+        (array.clone(), json(3))
+            .prop_map(|(array, other)| format!("{{\"\\u0061ds\" : {array} , \"y\":{other}}}\n")),
         (array.clone(), json(3)).prop_map(|(array, other)| {
-            format!("\u{feff}{{\"data\":{{\"n\":1,\"items\":{array},\"m\":{other}}},\"é\\n\":{array}}}")
+            format!(
+                "\u{feff}{{\"data\":{{\"n\":1,\"items\":{array},\"m\":{other}}},\"é\\n\":{array}}}"
+            )
         }),
     ]
 }
@@ -197,11 +222,13 @@ proptest! {
 #[test]
 #[ignore = "runs for as long as it is told to: cargo xtask fuzz"]
 fn fuzz() {
-    let seconds = std::env::var("LAVRA_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
+    let seconds =
+        std::env::var("LAVRA_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut cases = 0_u64;
     while Instant::now() < end {
-        let config = ProptestConfig { cases: 2000, max_shrink_iters: 100_000, ..ProptestConfig::default() };
+        let config =
+            ProptestConfig { cases: 2000, max_shrink_iters: 100_000, ..ProptestConfig::default() };
         let mut runner = proptest::test_runner::TestRunner::new(config);
         let all = (mutated(), 0_usize..4, prop::collection::vec(0_usize..40, 0..12));
         let ran = runner.run(&all, |(text, path, cuts)| {
@@ -229,7 +256,10 @@ fn paths_lead_to_any_depth() {
 
 #[test]
 fn lines_are_elements() {
-    assert_eq!(split(&[], &[b"{\"a\":1}\n{\"a\":2}\r\n\n3"]).unwrap(), ["{\"a\":1}", "{\"a\":2}", "3"]);
+    assert_eq!(
+        split(&[], &[b"{\"a\":1}\n{\"a\":2}\r\n\n3"]).unwrap(),
+        ["{\"a\":1}", "{\"a\":2}", "3"]
+    );
 }
 
 #[test]

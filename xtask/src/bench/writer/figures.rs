@@ -34,7 +34,12 @@ impl Figures {
     pub(crate) fn table(&self) -> String {
         let mut table = format!("{:<26}", "rows/s");
         for bytes in SIZES {
-            let _infallible = write!(table, "{:>16}{:>16}", format!("insert {bytes} B"), format!("update {bytes} B"));
+            let _infallible = write!(
+                table,
+                "{:>16}{:>16}",
+                format!("insert {bytes} B"),
+                format!("update {bytes} B")
+            );
         }
         for system in System::ALL {
             let _infallible = write!(table, "\n{:<26}", system.title());
@@ -48,7 +53,8 @@ impl Figures {
         for bad in [0, 1, 10, 100, 1000] {
             let value = self.of(System::Lavra, Figure::Mixed(bad));
             let value = value.map_or_else(|| "-".to_owned(), thousands);
-            let _infallible = write!(table, "\n{:<26}{value:>16}", format!("10 000 rows, {bad} bad"));
+            let _infallible =
+                write!(table, "\n{:<26}{value:>16}", format!("10 000 rows, {bad} bad"));
         }
         table
     }
@@ -58,7 +64,9 @@ impl Figures {
         let mut lines = Vec::new();
         for bytes in SIZES {
             let ceiling = self.of(System::Copy, Figure::Insert(bytes));
-            for (figure, what, bar) in [(Figure::Insert(bytes), "insert", 0.8), (Figure::Update(bytes), "update", 0.6)] {
+            for (figure, what, bar) in
+                [(Figure::Insert(bytes), "insert", 0.8), (Figure::Update(bytes), "update", 0.6)]
+            {
                 let what_copy = format!("{what} of {bytes} B / \\copy's");
                 lines.push(line(&what_copy, ratio(lavra(figure), ceiling), Rule::AtLeast(bar)));
                 let peer = self.of(System::Dlt, figure);
@@ -69,7 +77,11 @@ impl Figures {
         let clean = lavra(Figure::Mixed(0));
         let what = "10 000 rows with 1 % bad / none bad";
         lines.push(line(what, ratio(lavra(Figure::Mixed(100)), clean), Rule::AtLeast(0.5)));
-        lines.push(line("peak memory with a body of 2 GB, MB", lavra(Figure::PeakMb), Rule::AtMost(150.0)));
+        lines.push(line(
+            "peak memory with a body of 2 GB, MB",
+            lavra(Figure::PeakMb),
+            Rule::AtMost(150.0),
+        ));
         lines.join("\n")
     }
 }

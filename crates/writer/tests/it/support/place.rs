@@ -106,8 +106,11 @@ impl World {
     }
 
     pub(crate) async fn start_as(&mut self, config: Config, names: Arc<dyn Names>, runs: bool) {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
         let keyring = Keyring::parse(&self.key.clone().into()).unwrap();
         let (file, target) = (self.database.clone(), self.target.clone());
         let stop = CancellationToken::new();
@@ -177,7 +180,8 @@ impl World {
     }
 
     pub(crate) async fn post(&self, body: &Value) -> (u16, Value) {
-        let sent = self.http.post(format!("{}/process", self.base())).header("x-api-key", KEY).json(body);
+        let sent =
+            self.http.post(format!("{}/process", self.base())).header("x-api-key", KEY).json(body);
         answer(sent).await
     }
 
