@@ -6,6 +6,7 @@ use std::collections::HashMap;
 const TOUCHED: [&str; 2] = ["last_seen_at", "updated_at"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is so or not, by itself")]
 pub(crate) struct Column {
     pub(crate) name: String,
     /// As it stands in a statement.
@@ -82,9 +83,10 @@ impl Table {
             });
             set.extend(touched.map(|(_, column)| format!("{} = {now}", column.quoted)));
         }
-        let then = match set.is_empty() {
-            true => "NOTHING".to_owned(),
-            false => format!("UPDATE SET {}", set.join(", ")),
+        let then = if set.is_empty() {
+            "NOTHING".to_owned()
+        } else {
+            format!("UPDATE SET {}", set.join(", "))
         };
         format!(" ON CONFLICT ({}) DO {then}", key.join(", "))
     }

@@ -109,7 +109,7 @@ impl DuckDb {
         Ok(self.duck.write("claim a job", job).await?)
     }
 
-    pub(super) async fn from_the_start(&self, claim: &Claim) -> Result<(), Stopped> {
+    pub(super) async fn reset(&self, claim: &Claim) -> Result<(), Stopped> {
         let delete =
             self.duck.sql("DELETE FROM kodus_workflow.writer_failed_items WHERE job_id = $1");
         let reset = self.duck.sql(

@@ -73,7 +73,7 @@ impl Store for DuckDb {
     }
 
     async fn restart(&self, claim: &Claim) -> Result<(), Stopped> {
-        self.from_the_start(claim).await
+        self.reset(claim).await
     }
 
     async fn look(&self, destination: &Destination) -> Result<Look, Failure> {

@@ -127,7 +127,7 @@ impl Postgres {
         }))
     }
 
-    pub(super) async fn from_the_start(&self, claim: &Claim) -> Result<(), Stopped> {
+    pub(super) async fn reset(&self, claim: &Claim) -> Result<(), Stopped> {
         let mut transaction = self.pg.transaction("begin a job").await?;
         let sql = "DELETE FROM kodus_workflow.writer_failed_items WHERE job_id = (
                        SELECT job_id FROM kodus_workflow.writer_jobs

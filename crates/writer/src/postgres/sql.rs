@@ -64,7 +64,7 @@ fn insert(table: &Table, signature: &Signature, whole: &str, from: &str) -> Stri
 pub(super) fn one_by_one(table: &Table, signatures: &[Signature], mark: &str) -> String {
     let mut cases = String::new();
     for (number, signature) in signatures.iter().enumerate() {
-        let _infallible = write!(cases, "WHEN {number} THEN {};\n", of_item(table, signature));
+        let _infallible = writeln!(cases, "WHEN {number} THEN {};", of_item(table, signature));
     }
     format!(
         "DO ${mark}$

@@ -47,11 +47,10 @@ impl Sources {
             Source::Url(url) => {
                 access::refusal(&self.config.access, url).map(|why| ("source.url", why))
             }
-            Source::Inline(_) => None,
             Source::File(_) if self.config.access.directories.is_empty() => {
                 Some(("source.type", "no directory was opened to this writer".to_owned()))
             }
-            Source::File(_) => None,
+            Source::Inline(_) | Source::File(_) => None,
         }
     }
 

@@ -68,7 +68,11 @@ impl Fetcher {
         let deadline = Instant::now() + self.config.timing.source;
         tokio::spawn(pump(response, sender, self.config.timing.silence, deadline));
         Ok(Opened {
+<<<<<<< HEAD
             bytes: Box::new(Pieces { pieces, rest: Bytes::new(), is_over: false }),
+=======
+            bytes: Box::new(Pieces { arriving: pieces, rest: Bytes::new(), is_over: false }),
+>>>>>>> writer
             encoding,
         })
     }
@@ -172,7 +176,7 @@ async fn pump(
 
 /// A body as it arrives, for a thread that may wait.
 struct Pieces {
-    pieces: mpsc::Receiver<io::Result<Bytes>>,
+    arriving: mpsc::Receiver<io::Result<Bytes>>,
     rest: Bytes,
     is_over: bool,
 }
@@ -180,7 +184,7 @@ struct Pieces {
 impl Read for Pieces {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.rest.is_empty() && !self.is_over {
-            self.rest = match self.pieces.blocking_recv() {
+            self.rest = match self.arriving.blocking_recv() {
                 Some(piece) => piece?,
                 None => {
                     let text = "the source was given up";

@@ -27,7 +27,8 @@ fn elements(count: usize) -> Vec<Value> {
 }
 
 fn lines(count: usize) -> String {
-    elements(count).iter().map(|element| format!("{element}\n")).collect()
+    let lines: Vec<String> = elements(count).iter().map(Value::to_string).collect();
+    lines.join("\n")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! A little server that answers what it is told to, byte for byte.
 
+use std::fmt::Write;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -96,9 +97,9 @@ impl Site {
 
 async fn send(socket: &mut tokio::net::TcpStream, answer: Answer) -> std::io::Result<()> {
     let mut head = format!("HTTP/1.1 {} x\r\nConnection: close\r\n", answer.status);
-    head.push_str(&format!("Content-Length: {}\r\n", answer.body.len()));
+    write!(head, "Content-Length: {}\r\n", answer.body.len()).unwrap();
     for (name, value) in &answer.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        write!(head, "{name}: {value}\r\n").unwrap();
     }
     socket.write_all(format!("{head}\r\n").as_bytes()).await?;
     let body = &answer.body[..answer.cut.unwrap_or(answer.body.len()).min(answer.body.len())];
