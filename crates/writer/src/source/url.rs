@@ -68,11 +68,7 @@ impl Fetcher {
         let deadline = Instant::now() + self.config.timing.source;
         tokio::spawn(pump(response, sender, self.config.timing.silence, deadline));
         Ok(Opened {
-<<<<<<< HEAD
-            bytes: Box::new(Pieces { pieces, rest: Bytes::new(), is_over: false }),
-=======
             bytes: Box::new(Pieces { arriving: pieces, rest: Bytes::new(), is_over: false }),
->>>>>>> writer
             encoding,
         })
     }
