@@ -11,7 +11,7 @@ pub(crate) struct Place {
     pub(crate) directory: TempDir,
     pub(crate) database: String,
     /// Of every command here.
-    variables: Vec<(String, String)>,
+    pub(crate) variables: Vec<(String, String)>,
 }
 
 /// A process that is killed when the test ends.
