@@ -22,6 +22,8 @@ pub(crate) struct Batch {
     text: String,
     /// Where the values of the key stand in the text, so many for each row.
     keys: Vec<Range<usize>>,
+    /// Where those of all columns stand, in the order of each row's signature.
+    values: Vec<Range<usize>>,
     /// The rows by their keys, the last of one key first: everybody who writes comes by in the same
     /// order. With each, whether its key is that of the one before.
     order: Vec<(usize, bool)>,
@@ -33,6 +35,8 @@ pub(crate) struct Row {
     pub(crate) index: u64,
     pub(crate) signature: usize,
     place: Range<usize>,
+    /// Of the batch's values.
+    values: Range<usize>,
 }
 
 impl Batch {
@@ -48,17 +52,22 @@ impl Batch {
         self.text.len()
     }
 
-    /// Adds an element; `keys` are places within it.
+    /// Adds an element that fills these columns with what stands at these places within it.
     pub(crate) fn push(
         &mut self,
         index: u64,
         text: &str,
-        signature: Signature,
-        keys: impl Iterator<Item = Range<usize>>,
+        fields: &[(usize, Range<usize>)],
+        key: &[usize],
     ) {
         let start = self.text.len();
         self.text.push_str(text);
-        self.keys.extend(keys.map(|key| key.start + start..key.end + start));
+        let within = |place: &Range<usize>| place.start + start..place.end + start;
+        let of_key = key.iter().filter_map(|key| fields.iter().find(|(column, _)| column == key));
+        self.keys.extend(of_key.map(|(_, place)| within(place)));
+        let first = self.values.len();
+        self.values.extend(fields.iter().map(|(_, place)| within(place)));
+        let signature: Signature = fields.iter().map(|(column, _)| *column).collect();
         let signature = match self.known.get(&signature) {
             Some(place) => *place,
             None => {
@@ -68,11 +77,17 @@ impl Batch {
                 place
             }
         };
-        self.rows.push(Row { index, signature, place: start..self.text.len() });
+        let values = first..self.values.len();
+        self.rows.push(Row { index, signature, place: start..self.text.len(), values });
     }
 
     pub(crate) fn text(&self, row: &Row) -> &str {
         &self.text[row.place.clone()]
+    }
+
+    /// The values of a row as they stand in its element, in the order of its signature.
+    pub(crate) fn values(&self, row: &Row) -> impl Iterator<Item = &str> {
+        self.values[row.values.clone()].iter().map(|place| &self.text[place.clone()])
     }
 
     fn key(&self, row: usize, width: usize) -> Cow<'_, str> {
@@ -247,7 +262,7 @@ mod tests {
     fn batch(keys: &[&str]) -> Batch {
         let mut batch = Batch::starting(10);
         for (place, key) in keys.iter().enumerate() {
-            batch.push(10 + place as u64, key, vec![0], std::iter::once(0..key.len()));
+            batch.push(10 + place as u64, key, &[(0, 0..key.len())], &[0]);
         }
         batch.to = 10 + keys.len() as u64;
         batch.close(1);

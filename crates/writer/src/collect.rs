@@ -109,31 +109,29 @@ impl Collector {
     fn row(&mut self, index: u64, text: &str) -> Result<(), String> {
         let fields = examine(text, &self.limits.caps)?;
         let table = Arc::clone(&self.table);
-        let mut signature = Vec::with_capacity(fields.len());
-        let mut keys: Vec<Option<Range<usize>>> = vec![None; table.width()];
+        let mut filled: Vec<(usize, Range<usize>)> = Vec::with_capacity(fields.len());
         for (name, value) in &fields {
-            let Some(place) = table.place(name) else {
-                if !table.is_whole(name) {
-                    count(&mut self.batch.unknown, name);
-                }
-                continue;
-            };
-            signature.push(place);
-            if let Some(part) = table.key.iter().position(|key| *key == place) {
-                let is_null = value.get() == "null";
-                keys[part] = (!is_null).then(|| place_of(text, value.get()));
+            match table.place(name) {
+                Some(place) => filled.push((place, place_of(text, value.get()))),
+                None if table.is_whole(name) => {}
+                None => count(&mut self.batch.unknown, name),
             }
         }
-        signature.sort_unstable();
-        signature.dedup();
-        if let Some(part) = keys.iter().position(Option::is_none) {
-            let name = &table.columns[table.key[part]].name;
+        // Of a key that stands twice the last one counts, as in every JSON object.
+        filled.reverse();
+        filled.sort_by_key(|(place, _)| *place);
+        filled.dedup_by_key(|(place, _)| *place);
+        let is_there = |key: &usize| {
+            filled.iter().any(|(place, value)| place == key && &text[value.clone()] != "null")
+        };
+        if let Some(missing) = table.key.iter().find(|key| !is_there(key)) {
+            let name = &table.columns[*missing].name;
             return Err(format!("it has no value for the key {name:?}"));
         }
-        if signature.is_empty() && table.whole.is_none() {
+        if filled.is_empty() && table.whole.is_none() {
             return Err("none of its keys is a column of the table".into());
         }
-        self.batch.push(index, text, signature, keys.into_iter().flatten());
+        self.batch.push(index, text, &filled, &table.key);
         Ok(())
     }
 }

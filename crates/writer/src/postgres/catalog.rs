@@ -20,7 +20,7 @@ const RELATION: &str = "SELECT c.oid, c.relkind::text AS relkind,
 const COLUMNS: &str = "SELECT a.attname::text AS name, quote_ident(a.attname) AS quoted,
         quote_ident(n.nspname) || '.' || quote_ident(t.typname) AS kind,
         t.typname IN ('json', 'jsonb') AND n.nspname = 'pg_catalog' AS is_json,
-        t.typcategory = 'A' AS is_list, a.attnotnull AND NOT a.atthasdef AS is_required,
+        t.typcategory IN ('A', 'C') AS is_list, a.attnotnull AND NOT a.atthasdef AS is_required,
         coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), '') ~* '^(now\\(\\)|current_timestamp)'
             AS is_now
     FROM pg_catalog.pg_attribute AS a

@@ -1,26 +1,35 @@
-//! How values travel.
+//! How values travel: as the text that the input functions of their types read.
 
-use std::error::Error;
+use std::borrow::Cow;
 
-use bytes::{BufMut, BytesMut};
-use lavra_db::tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use crate::batch::{Part, Row};
+use crate::table::{Column, Signature, Table};
 
-/// JSON text as a jsonb parameter: parsed once, by the server.
-#[derive(Debug)]
-pub(super) struct Jsonb<'a>(pub(super) &'a str);
+/// The values of a row, with the whole element last where a column takes that.
+pub(super) fn texts<'a>(
+    table: &'a Table,
+    part: &'a Part<'_>,
+    signature: &'a Signature,
+    row: &'a Row,
+) -> impl Iterator<Item = Option<Cow<'a, str>>> {
+    let columns = signature.iter().map(|place| &table.columns[*place]);
+    let values = columns.zip(part.batch.values(row)).map(|(column, value)| text(column, value));
+    let whole = table.whole.map(|_| Some(Cow::Borrowed(part.batch.text(row))));
+    values.chain(whole)
+}
 
-impl ToSql for Jsonb<'_> {
-    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        out.reserve(self.0.len() + 1);
-        // The version of the format.
-        out.put_u8(1);
-        out.extend_from_slice(self.0.as_bytes());
-        Ok(IsNull::No)
+/// A JSON value as text: without its quotes where it is a string, unless the column is JSON itself.
+fn text<'a>(column: &Column, value: &'a str) -> Option<Cow<'a, str>> {
+    if value == "null" {
+        return None;
     }
-
-    fn accepts(kind: &Type) -> bool {
-        *kind == Type::JSONB
+    if column.is_json || column.is_list || !value.starts_with('"') {
+        return Some(Cow::Borrowed(value));
     }
-
-    to_sql_checked!();
+    let inner = &value[1..value.len() - 1];
+    if !inner.contains('\\') {
+        return Some(Cow::Borrowed(inner));
+    }
+    // It was looked at when it came.
+    serde_json::from_str::<String>(value).ok().map(Cow::Owned)
 }

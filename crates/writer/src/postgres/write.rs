@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use lavra_db::tokio_postgres::types::Type;
 use lavra_db::{Error, Transaction};
+use serde_json::Value;
 
-use super::rows::Jsonb;
-use super::{Postgres, sql};
-use crate::batch::{Batch, Part};
+use super::{Postgres, rows, sql};
+use crate::batch::{Batch, Part, Row};
 use crate::failure::Failure;
 use crate::model::{FailedItem, Progress};
 use crate::store::{Claim, Keep, Stopped};
@@ -80,17 +80,20 @@ impl Write<'_> {
         batch: &Batch,
         progress: &mut Progress,
     ) -> Result<Option<String>, Stopped> {
-        let mut first = None;
+        let (mut first, mut has_bad) = (None, false);
         let pieces = batch.parts(PIECE);
         for piece in &pieces {
-            // The only one has been tried.
-            let way = if pieces.len() == 1 { Way::OneByOne } else { Way::AtOnce };
+            // The only one has been tried, and bad rows seldom come alone.
+            let way = if pieces.len() == 1 || has_bad { Way::OneByOne } else { Way::AtOnce };
             let mut said = self.try_part(piece, progress, way).await;
             if matches!(said, Err(Trouble::Row)) && way == Way::AtOnce {
                 said = self.try_part(piece, progress, Way::OneByOne).await;
             }
             match said {
-                Ok(said) => first = first.or(said),
+                Ok(said) => {
+                    has_bad = said.is_some();
+                    first = first.or(said);
+                }
                 Err(Trouble::Stopped(stopped)) => return Err(stopped),
                 Err(Trouble::Row) => {
                     let text = "rows that fail at once do not fail one by one";
@@ -203,9 +206,15 @@ impl Write<'_> {
         part: &Part<'_>,
     ) -> lavra_db::Result<()> {
         for group in part.groups() {
-            let sql = sql::of_array(self.table, group.signature);
-            let array = part.array(group.rows);
-            transaction.query(&sql, &[(&Jsonb(&array) as _, Type::JSONB)]).await?;
+            let count = self.table.filled(group.signature).count();
+            let mut columns = vec![Vec::with_capacity(group.rows.len()); count];
+            for row in &group.rows {
+                let texts = rows::texts(self.table, part, group.signature, row);
+                columns.iter_mut().zip(texts).for_each(|(column, text)| column.push(text));
+            }
+            let params: Vec<lavra_db::Param<'_>> =
+                columns.iter().map(|column| (column as _, Type::TEXT_ARRAY)).collect();
+            transaction.query(&sql::of_columns(self.table, group.signature), &params).await?;
         }
         Ok(())
     }
@@ -215,10 +224,14 @@ impl Write<'_> {
         transaction: &mut Transaction<'_>,
         part: &Part<'_>,
     ) -> lavra_db::Result<Vec<FailedItem>> {
-        let rows = part.rows();
-        let pairs: Vec<(usize, &str)> =
-            rows.iter().map(|row| (row.signature, part.batch.text(row))).collect();
-        let pairs = serde_json::to_string(&pairs).unwrap_or_default();
+        let all = part.rows();
+        let values = |row: &Row| {
+            let signature = &part.batch.signatures[row.signature];
+            let texts = rows::texts(self.table, part, signature, row);
+            let texts = texts.map(|text| text.map_or(Value::Null, Into::into));
+            std::iter::once(Value::from(row.signature)).chain(texts).collect::<Value>()
+        };
+        let pairs = all.iter().map(values).collect::<Value>().to_string();
         let set = "SELECT length(set_config('lavra.rows', $1, true))";
         transaction.query(set, &[(&pairs as _, Type::TEXT)]).await?;
         let mark = format!("lavra{:016x}", rand::random::<u64>());
@@ -228,7 +241,7 @@ impl Write<'_> {
         let told: String = told.first().and_then(|row| row.try_get(0).ok()).unwrap_or_default();
         let told: Vec<(usize, String)> = serde_json::from_str(&told).unwrap_or_default();
         let failed = told.into_iter().filter_map(|(place, error)| {
-            rows.get(place.wrapping_sub(1)).map(|row| part.failed(row, error))
+            all.get(place.wrapping_sub(1)).map(|row| part.failed(row, error))
         });
         Ok(failed.collect())
     }
