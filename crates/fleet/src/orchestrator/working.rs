@@ -110,14 +110,13 @@ impl Orchestrator {
                 },
                 Todo::Ask(ask, every) => {
                     if let Some(due) = asked.due(ask, every).filter(|due| *due > Instant::now()) {
-                        let turn = async {
-                            tokio::select! {
-                                biased;
-                                () = tokio::time::sleep_until(due) => {}
-                                () = patience.ears.work() => {}
-                            }
-                        };
-                        wait(until, turn).await;
+                        // Where nobody rings, the rows are as they were; if not, a step is refused.
+                        tokio::select! {
+                            biased;
+                            () = tokio::time::sleep_until(due) => left = Some(view),
+                            () = patience.ears.work() => {}
+                            () = until.cancelled() => {}
+                        }
                         continue;
                     }
                     asked.last = Some((ask, Instant::now()));
