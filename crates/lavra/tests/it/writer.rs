@@ -13,13 +13,14 @@ const KEY: &str = "marker-api-key-7001";
 const HEADER: &str = "marker-header-7002";
 
 fn start(place: &Place) -> (Running, String) {
-    let before = place.logs().matches(" writing").count();
+    let told = |logs: String| -> Vec<String> {
+        logs.lines().filter(|line| line.contains(" writing")).map(str::to_owned).collect()
+    };
+    let before = told(place.logs());
     let args = ["writer", "--listen", "127.0.0.1:0", "--allow-private", "127.0.0.1"];
     let running = place.start_with(&args, &[("LAVRA_WRITER_API_KEY", KEY), ("LAVRA_LOG", "debug")]);
     let url = until(Duration::from_secs(20), || {
-        let logs = place.logs();
-        let lines: Vec<&str> = logs.lines().filter(|line| line.contains(" writing")).collect();
-        let line = lines.get(before)?;
+        let line = told(place.logs()).into_iter().find(|line| !before.contains(line))?;
         let (_, rest) = line.split_once("http://")?;
         let address: String =
             rest.chars().take_while(|c| c.is_ascii_digit() || ".:".contains(*c)).collect();
