@@ -12,19 +12,24 @@ use crate::program::{Place, Running, until};
 const KEY: &str = "marker-api-key-7001";
 const HEADER: &str = "marker-header-7002";
 
+/// Where the writers of this place say that they listen.
+fn places(place: &Place) -> Vec<String> {
+    let logs = place.logs();
+    let lines = logs.lines().filter(|line| line.contains(" writing"));
+    let urls = lines.filter_map(|line| {
+        let (_, rest) = line.split_once("http://")?;
+        let is_of_it = |letter: &char| letter.is_ascii_digit() || ".:".contains(*letter);
+        Some(format!("http://{}", rest.chars().take_while(is_of_it).collect::<String>()))
+    });
+    urls.collect()
+}
+
 fn start(place: &Place) -> (Running, String) {
-    let told = |logs: String| -> Vec<String> {
-        logs.lines().filter(|line| line.contains(" writing")).map(str::to_owned).collect()
-    };
-    let before = told(place.logs());
+    let before = places(place);
     let args = ["writer", "--listen", "127.0.0.1:0", "--allow-private", "127.0.0.1"];
     let running = place.start_with(&args, &[("LAVRA_WRITER_API_KEY", KEY), ("LAVRA_LOG", "debug")]);
     let url = until(Duration::from_secs(20), || {
-        let line = told(place.logs()).into_iter().find(|line| !before.contains(line))?;
-        let (_, rest) = line.split_once("http://")?;
-        let address: String =
-            rest.chars().take_while(|c| c.is_ascii_digit() || ".:".contains(*c)).collect();
-        Some(format!("http://{address}"))
+        places(place).into_iter().find(|url| !before.contains(url))
     });
     (running, url.unwrap_or_else(|| panic!("no writer: {}", place.logs())))
 }

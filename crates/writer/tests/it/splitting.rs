@@ -227,8 +227,12 @@ fn fuzz() {
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut cases = 0_u64;
     while Instant::now() < end {
-        let config =
-            ProptestConfig { cases: 2000, max_shrink_iters: 100_000, ..ProptestConfig::default() };
+        let config = ProptestConfig {
+            cases: 2000,
+            max_shrink_iters: 100_000,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        };
         let mut runner = proptest::test_runner::TestRunner::new(config);
         let all = (mutated(), 0_usize..4, prop::collection::vec(0_usize..40, 0..12));
         let ran = runner.run(&all, |(text, path, cuts)| {
