@@ -280,6 +280,7 @@ pub(crate) struct ExtractRun {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each flag is there or not")]
 pub(crate) struct Simulate {
     /// The same seed is the same simulation.
     #[arg(long, default_value_t = 1)]

@@ -55,18 +55,30 @@ async fn health() -> Json<Value> {
     Json(json!({ "status": "healthy" }))
 }
 
+/// A change is not given up halfway because its caller is gone: a job that is on the disk and not in
+/// the state would be started again under the same key.
+async fn to_its_end<T: Send + 'static>(
+    change: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+) -> Result<T, Refusal> {
+    match tokio::spawn(change).await {
+        Ok(answer) => answer,
+        Err(error) => Err(Refusal::Internal(error.to_string())),
+    }
+}
+
 async fn open_session(
     State(worker): State<Worker>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Answer<Json<Value>> {
     let order = OpenSession::parse(&value(body)?).map_err(Refusal::Invalid)?;
-    worker.open_session(order, key(&headers)?).await?;
+    let key = key(&headers)?;
+    to_its_end(async move { worker.open_session(order, key).await }).await?;
     Ok(Json(json!({})))
 }
 
 async fn close_session(State(worker): State<Worker>) -> Answer<Json<Value>> {
-    worker.close_session().await?;
+    to_its_end(async move { worker.close_session().await }).await?;
     Ok(Json(json!({})))
 }
 
@@ -88,7 +100,8 @@ async fn start(
     body: Result<Bytes, BytesRejection>,
 ) -> Answer<Json<Value>> {
     let order = Order::parse(&value(body)?).map_err(Refusal::Invalid)?;
-    let id = worker.start(order, key(&headers)?).await?;
+    let key = key(&headers)?;
+    let id = to_its_end(async move { worker.start(order, key).await }).await?;
     Ok(Json(json!({ "job_id": id })))
 }
 
@@ -154,7 +167,7 @@ async fn few(worker: &Worker, job: &Job) -> Option<Box<RawValue>> {
 }
 
 async fn cancel(State(worker): State<Worker>, Path(id): Path<String>) -> Answer<Json<Value>> {
-    worker.cancel(&id).await?;
+    to_its_end(async move { worker.cancel(&id).await }).await?;
     Ok(Json(json!({})))
 }
 

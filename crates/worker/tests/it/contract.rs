@@ -1,10 +1,13 @@
 //! The API to the letter of 9.1, with the orchestrator's own client.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use jiff::civil::date;
 use lavra_fleet::api::{JobStatus, Reply, SessionStatus};
 use serde_json::json;
 
-use crate::support::{Rig, World, mission};
+use crate::support::{Rig, World, files, mission};
 
 #[tokio::test]
 async fn a_session_a_scrape_and_an_end_as_the_seed_has_them() {
@@ -52,6 +55,24 @@ async fn the_same_key_is_one_job_and_one_session() {
     assert!(matches!(client.api().start(&other).await, Reply::Trouble(_)), "another request");
     other.attempts = 2;
     assert_ne!(client.start(&other).await, one);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_that_is_gone_halfway_starts_no_second_job() {
+    let (world, place) = (World::new().await, tempfile::tempdir().unwrap());
+    let rig = Rig::new(&world, place.path()).await;
+    let client = &rig.client;
+    client.ready(&world, "http").await;
+    for number in 0..20_u64 {
+        let id = format!("mis_{number}");
+        let mission = mission(&id, date(2025, 1, 15), 1, "video", &["pt"]);
+        let patience = Duration::from_micros(200 * number);
+        drop(tokio::time::timeout(patience, client.api().start(&mission)).await);
+        client.until_over(&client.start(&mission).await).await;
+    }
+    let is_job = |path: &PathBuf| path.file_name().is_some_and(|name| name == "job.json");
+    let jobs = files(place.path()).into_iter().filter(|(path, _)| is_job(path)).count();
+    assert_eq!(jobs, 20);
 }
 
 #[tokio::test]
