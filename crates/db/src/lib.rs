@@ -11,6 +11,7 @@ mod postgres;
 mod schema;
 mod secret;
 mod target;
+mod tls;
 
 pub use ask::Answer;
 pub use clock::Clock;
@@ -19,10 +20,11 @@ pub use error::{Error, Result};
 pub use ground::GROUND;
 pub use lease::{Lease, Leases};
 pub use migrate::{Applied, Migration, migrate, print as print_migrations};
-pub use postgres::{CopyIn, Listener, Param, Pg, Transaction};
+pub use postgres::{CopyIn, Copying, Listener, Param, Pg, Transaction};
 pub use schema::Schema;
 pub use secret::{Keyring, Secrets};
 pub use target::{Environment, Target};
+pub use tls::tls;
 
 /// The crate whose `Connection` the closures of [`Duck::write`] and [`Duck::read`] receive.
 pub use duckdb;

@@ -88,7 +88,7 @@ pub async fn ensure(database: &Database, source: &Source) -> Result<()> {
             stale.retain(|view| !is_there(&there, view));
             if !stale.is_empty() {
                 let sql: String = stale.iter().map(|view| view.sql(engine)).collect();
-                duck.reshape(move |connection| connection.execute_batch(&sql)).await?;
+                duck.write(operation, move |tx| tx.execute_batch(&sql)).await?;
             }
         }
         Database::Postgres(pg) => {

@@ -31,6 +31,7 @@ async fn through(
         way = way.basic_auth(username, password.map_or("", ExposeSecret::expose_secret));
     }
     let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(lavra_db::tls())
         .proxy(way)
         .timeout(LIMIT)
         .redirect(reqwest::redirect::Policy::none())

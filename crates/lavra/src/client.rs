@@ -56,7 +56,8 @@ impl Client {
 
     fn there(base: &str, token: Option<String>) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        Self::There { http: reqwest::Client::new(), base, token }
+        let http = reqwest::Client::builder().tls_backend_preconfigured(lavra_db::tls()).build();
+        Self::There { http: http.unwrap_or_default(), base, token }
     }
 
     /// Whether nobody else can run what is created: this process holds the file. On a PostgreSQL

@@ -29,8 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// moment, or a server that is starting.
 const HELD_FOR: Duration = Duration::from_secs(5);
 
-/// What DuckDB may keep in memory while a command extracts.
-const EXTRACTION_MB: u64 = 64;
+/// What DuckDB may keep in memory while a command extracts, to begin with.
+const EXTRACTION_MB: u64 = 40;
 
 /// What a process does beside having the database open.
 #[derive(Clone, Copy, Debug, Default)]

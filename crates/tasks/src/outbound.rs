@@ -16,9 +16,8 @@ const MAX_REDIRECTS: usize = 5;
 /// A client's beginning: who we are, and that only public addresses are called unless
 /// `private_allowed`.
 pub fn client(private_allowed: bool) -> ClientBuilder {
-    // Whichever provider the process has already is as good.
-    let _installed = rustls::crypto::ring::default_provider().install_default();
     let builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(lavra_db::tls())
         .user_agent(concat!("lavra/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(Duration::from_secs(10));
     if private_allowed {

@@ -188,6 +188,20 @@ impl<'a> Part<'a> {
         written
     }
 
+    /// The rows with these indices and all others that have one of their keys.
+    pub(crate) fn with_their_keys(&self, some: &HashSet<u64>) -> HashSet<u64> {
+        let mut all = HashSet::new();
+        let same_key = |_: &(usize, bool), (_, is_again): &(usize, bool)| *is_again;
+        for of_one_key in self.batch.order.chunk_by(same_key) {
+            let indices = of_one_key.iter().filter(|(row, _)| self.rows.contains(row));
+            let indices = indices.map(|(row, _)| self.batch.rows[*row].index);
+            if indices.clone().any(|index| some.contains(&index)) {
+                all.extend(indices);
+            }
+        }
+        all
+    }
+
     /// The rows to be written, those that fill the same columns together.
     pub(crate) fn groups(&self) -> Vec<Group<'a>> {
         self.groups_without(&HashSet::new())
@@ -280,6 +294,8 @@ mod tests {
         let others = batch.whole().groups_without(&HashSet::from([12, 13]));
         let indices: Vec<u64> = others[0].rows.iter().map(|row| row.index).collect();
         assert_eq!(indices, [14, 10], "the one before takes the place of one that is bad");
+        let together = batch.whole().with_their_keys(&HashSet::from([10, 13]));
+        assert_eq!(together, HashSet::from([10, 12, 13]));
     }
 
     #[test]

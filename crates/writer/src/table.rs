@@ -18,6 +18,18 @@ pub(crate) struct Column {
     pub(crate) is_required: bool,
     /// Its default is the time.
     pub(crate) is_now: bool,
+    pub(crate) sameness: Sameness,
+}
+
+/// What can be said, without the database, of two texts that stand for one value of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sameness {
+    /// They are the same text.
+    Text,
+    /// They are the same number.
+    Integer,
+    Uuid,
+    Unknown,
 }
 
 #[derive(Clone, Debug)]
@@ -30,6 +42,8 @@ pub(crate) struct Table {
     pub(crate) key: Vec<usize>,
     /// The column that takes the whole element.
     pub(crate) whole: Option<usize>,
+    /// Whether rows can be copied into it, past its rules and policies.
+    pub(crate) takes_copies: bool,
     by_name: HashMap<String, usize>,
 }
 
@@ -44,7 +58,7 @@ impl Table {
         let whole = columns.iter().position(|column| column.name == "data" && column.is_json);
         let named = columns.iter().enumerate().filter(|(place, _)| Some(*place) != whole);
         let by_name = named.map(|(place, column)| (column.name.clone(), place)).collect();
-        Some(Self { quoted, columns, key, whole, by_name })
+        Some(Self { quoted, columns, key, whole, takes_copies: false, by_name })
     }
 
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
@@ -61,6 +75,12 @@ impl Table {
         signature: &'a Signature,
     ) -> impl Iterator<Item = &'a Column> {
         signature.iter().chain(&self.whole).map(|place| &self.columns[*place])
+    }
+
+    /// Whether elements that fill these columns are copied: each is a new row, and JSON stands for itself.
+    pub(crate) fn is_copied(&self, signature: &Signature) -> bool {
+        let has_lists = self.filled(signature).any(|column| column.is_list);
+        self.takes_copies && self.key.is_empty() && !has_lists
     }
 
     /// `ON CONFLICT …` for elements that fill these columns; nothing for an insert.

@@ -1,6 +1,6 @@
 //! `bench writer`: the same items into the same table of one PostgreSQL, by each system in turn within a
-//! round, new and then once more with another price. `\copy` is the ceiling: it updates nothing, and
-//! its file is ready for it.
+//! round: new, new as far as is known, and once more with another price. `\copy` is the ceiling: it
+//! updates nothing, and its file is ready for it.
 
 mod driver;
 mod figures;
@@ -13,7 +13,7 @@ use crate::servers::{Postgres, Tuning};
 use crate::user::User;
 use crate::workspace::Workspace;
 use crate::{apt, duckdb, output};
-use driver::{Drivers, System};
+use driver::{Drivers, Operation, System};
 use figures::{Figure, Figures, SIZES};
 
 /// Rows of each measurement; dlt gets fewer, it would take minutes.
@@ -97,31 +97,42 @@ struct Run {
 }
 
 impl Run {
-    /// New rows, and then the same with another price.
     fn measure(&mut self, system: System, bytes: usize) -> Result<()> {
-        let rows = if system == System::Dlt { FEWER } else { ROWS };
-        self.fresh()?;
-        for (price, figure) in [("1.5", Figure::Insert(bytes)), ("2.5", Figure::Update(bytes))] {
-            if system == System::Copy && matches!(figure, Figure::Update(_)) {
-                break;
-            }
-            self.drivers.generate(rows, bytes, price, 0, self.scratch.path())?;
-            self.postgres.sql("postgres", "CHECKPOINT")?;
-            let rate =
-                self.drivers.write(system, &self.postgres.url("postgres"), self.scratch.path())?;
-            output::note(&format!("{figure:?}: {rate:.0} rows/s"));
-            self.figures.take(system, figure, rate);
-            let table = if system == System::Dlt { "dlt_items.items" } else { "items" };
-            let sql = format!(
-                "SELECT count(*) || '/' || count(*) FILTER (WHERE price = {price}) FROM {table}"
-            );
-            let stored = self.postgres.sql("postgres", &sql)?;
-            ensure!(
-                stored == format!("{rows}/{rows}"),
-                "{}: {stored} rows are stored",
-                system.title()
-            );
+        let (insert, upsert) = (Figure::Insert(bytes), Figure::Upsert(bytes));
+        if matches!(system, System::Copy | System::Lavra) {
+            self.fresh()?;
+            self.once(system, Operation::Insert, "1.5", insert, bytes)?;
         }
+        if system != System::Copy {
+            self.fresh()?;
+            self.once(system, Operation::Upsert, "1.5", upsert, bytes)?;
+            self.once(system, Operation::Upsert, "2.5", Figure::Update(bytes), bytes)?;
+        }
+        Ok(())
+    }
+
+    fn once(
+        &mut self,
+        system: System,
+        operation: Operation,
+        price: &str,
+        figure: Figure,
+        bytes: usize,
+    ) -> Result<()> {
+        let rows = if system == System::Dlt { FEWER } else { ROWS };
+        self.drivers.generate(rows, bytes, price, 0, self.scratch.path())?;
+        self.postgres.sql("postgres", "CHECKPOINT")?;
+        let url = self.postgres.url("postgres");
+        let rate = self.drivers.write(system, operation, &url, self.scratch.path())?;
+        output::note(&format!("{figure:?}: {rate:.0} rows/s"));
+        self.figures.take(system, figure, rate);
+        let table = if system == System::Dlt { "dlt_items.items" } else { "items" };
+        let sql = format!(
+            "SELECT count(*) || '/' || count(*) FILTER (WHERE price = {price}) FROM {table}"
+        );
+        let stored = self.postgres.sql("postgres", &sql)?;
+        let wanted = format!("{rows}/{rows}");
+        ensure!(stored == wanted, "{}: {stored} rows are stored", system.title());
         Ok(())
     }
 
@@ -130,7 +141,7 @@ impl Run {
         self.fresh()?;
         self.drivers.generate(MIXED, 250, "1.5", bad, self.scratch.path())?;
         self.postgres.sql("postgres", "CHECKPOINT")?;
-        let told = self.drivers.lavra(&self.postgres.url("postgres"), self.scratch.path())?;
+        let told = self.drivers.lavra(Operation::Upsert, &self.postgres.url("postgres"), self.scratch.path())?;
         let expected = MIXED.checked_div(bad).unwrap_or(0);
         ensure!(told.failed == expected, "{} rows failed, not {expected}", told.failed);
         let items =

@@ -13,6 +13,7 @@ use duckdb::Connection;
 use uuid::Uuid;
 
 use super::lock::Lock;
+use super::memory::{self, Memory};
 use super::{Options, damage, open};
 use crate::{Error, Result};
 
@@ -21,6 +22,7 @@ const PAUSE_FOR_READERS: Duration = Duration::from_millis(100);
 pub(super) struct Shared {
     pub(super) path: PathBuf,
     pub(super) options: Options,
+    pub(super) memory: Memory,
     instance: RwLock<Option<Instance>>,
     /// Held by those who read, while they do.
     reading: parking_lot::RwLock<()>,
@@ -48,6 +50,7 @@ impl Shared {
         Ok(Self {
             path,
             options,
+            memory: Memory::new(options.memory_mb),
             instance: RwLock::new(Some(instance)),
             reading: parking_lot::RwLock::new(()),
             set_aside: Mutex::new(opened.set_aside),
@@ -70,6 +73,25 @@ impl Shared {
         work: impl FnOnce(&Connection) -> duckdb::Result<T>,
     ) -> Result<T> {
         self.on_instance(operation, |instance| work(&held(&instance.writer)))
+    }
+
+    /// The same, with more memory for DuckDB if that is what it lacks; `work` may run more than once.
+    pub(super) fn with_room<T>(
+        &self,
+        operation: &'static str,
+        mut work: impl FnMut(&Connection) -> duckdb::Result<T>,
+    ) -> Result<T> {
+        loop {
+            let error = match self.with_writer(operation, &mut work) {
+                Err(error) if memory::is_short(&error) => error,
+                done => return done,
+            };
+            if !self.memory.double() {
+                return Err(error);
+            }
+            tracing::debug!(%error, megabytes = self.memory.megabytes(), "DuckDB gets more memory");
+            self.with_writer(operation, |writer| writer.execute_batch(&self.memory.sql()))?;
+        }
     }
 
     pub(super) fn read<T>(
@@ -126,7 +148,8 @@ impl Shared {
         }
         let mut guard = self.instance.write().unwrap_or_else(PoisonError::into_inner);
         if guard.is_none() {
-            let opened = open::open(&self.path, &self.options)?;
+            let options = Options { memory_mb: self.memory.megabytes(), ..self.options };
+            let opened = open::open(&self.path, &options)?;
             if opened.set_aside.is_some() {
                 *held(&self.set_aside) = opened.set_aside;
             }
@@ -159,7 +182,7 @@ impl Shared {
 
     /// Does nothing while someone is in the way: DuckDB says so, or leaves the log as it is.
     fn fold(&self) -> Result<()> {
-        self.with_writer("fold the log into the file", |writer| {
+        self.with_room("fold the log into the file", |writer| {
             match writer.execute_batch("CHECKPOINT") {
                 Err(error) if error.to_string().contains("Cannot CHECKPOINT") => Ok(()),
                 folded => folded,

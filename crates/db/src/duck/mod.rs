@@ -7,13 +7,14 @@
 mod damage;
 mod instance;
 mod lock;
+mod memory;
 mod open;
 mod writer;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use duckdb::Connection;
 use jiff::Timestamp;
@@ -29,6 +30,8 @@ pub use lock::{Holder, holder as lock_holder};
 pub struct Options {
     /// The log is folded into the file when it reaches this size, in megabytes.
     pub checkpoint_mb: u64,
+    /// What DuckDB may keep in memory to begin with, in megabytes; it gets more when a write does not
+    /// fit.
     pub memory_mb: u64,
     /// Threads of DuckDB's own beside those that ask; `None` are as many as there are processors.
     /// For one who writes they are a burden: the writer waits for them awake.
@@ -50,8 +53,6 @@ pub struct Duck {
     writer: writer::Handle,
     readers: Arc<Semaphore>,
     sequence: Arc<AtomicI64>,
-    /// The limit of DuckDB's memory, once it was raised.
-    room_mb: Arc<AtomicU64>,
     schema: Schema,
     clock: Clock,
 }
@@ -76,8 +77,7 @@ impl Duck {
         let shared = Arc::new(Shared::open(path, lock, options)?);
         let writer = writer::start(Arc::clone(&shared))?;
         let readers = Arc::new(Semaphore::new(options.readers.max(1)));
-        let room_mb = Arc::default();
-        Ok(Self { shared, writer, readers, sequence, room_mb, schema, clock })
+        Ok(Self { shared, writer, readers, sequence, schema, clock })
     }
 
     pub fn path(&self) -> &Path {
@@ -116,9 +116,8 @@ impl Duck {
     /// times over, and refuses what does not fit its limit.
     pub async fn make_room(&self, bytes: usize) -> Result<()> {
         let wanted = self.shared.options.memory_mb + ((3 * bytes as u64) >> 20);
-        // Set each time: the file may have been opened anew since.
-        let most = self.room_mb.fetch_max(wanted, Ordering::Relaxed).max(wanted);
-        let sql = format!("SET GLOBAL memory_limit = '{most}MB'");
+        self.shared.memory.raise_to(wanted);
+        let sql = self.shared.memory.sql();
         self.write("make room for a large value", move |tx| tx.execute_batch(&sql)).await
     }
 

@@ -153,7 +153,7 @@ fn serve(shared: &Shared, mut orders: mpsc::Receiver<Order>) {
 fn commit(shared: &Shared, mut group: Vec<Box<dyn Job>>) {
     let operation = group.first().map_or("write", |job| job.operation());
     let stored = shared.check_free_space().and_then(|()| {
-        shared.with_writer(operation, |connection| transaction(connection, &mut group))
+        shared.with_room(operation, |connection| transaction(connection, &mut group))
     });
     match stored {
         Ok(()) => group.into_iter().for_each(|job| job.answer(Ok(()))),

@@ -2,21 +2,18 @@
 //! the reason but never the password.
 
 use std::error::Error as _;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{
     Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
 };
-use rustls::crypto::ring;
-use rustls_platform_verifier::BuilderVerifierExt;
 use secrecy::{ExposeSecret, SecretString};
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::Pg;
-use crate::{Error, Result};
+use crate::{Error, Result, tls};
 
 const POOL_SIZE: usize = 16;
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -33,8 +30,7 @@ impl Dial {
     pub(super) fn parse(url: &SecretString) -> Result<Self> {
         let config = config(url.expose_secret())?;
         let host = host_text(&config);
-        let tls = tls(config.get_ssl_mode() != SslMode::Disable)?;
-        Ok(Self { config, tls, host })
+        Ok(Self { config, tls: MakeRustlsConnect::new(tls()), host })
     }
 
     pub(super) fn pool(&self) -> Result<Pool> {
@@ -130,21 +126,6 @@ fn host_text(config: &Config) -> String {
         Some(Host::Unix(path)) => format!("{} (port {port})", path.display()),
         None => format!("localhost:{port}"),
     }
-}
-
-/// Verifies against the certificates of this machine, which may have none if none are needed.
-fn tls(is_needed: bool) -> Result<MakeRustlsConnect> {
-    let config = rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .and_then(|config| {
-            if is_needed {
-                config.with_platform_verifier()
-            } else {
-                Ok(config.with_root_certificates(rustls::RootCertStore::empty()))
-            }
-        })
-        .map_err(|error| Error::Config(format!("TLS cannot be set up: {error}")))?;
-    Ok(MakeRustlsConnect::new(config.with_no_client_auth()))
 }
 
 /// A server that is just starting is waited for; a wrong password is not.

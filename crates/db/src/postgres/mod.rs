@@ -27,7 +27,7 @@ use crate::{Clock, Error, Result, Schema};
 
 pub use copy::CopyIn;
 pub use listen::Listener;
-pub use transaction::Transaction;
+pub use transaction::{Copying, Transaction};
 
 /// A parameter with its type, as `query_typed` wants them.
 pub type Param<'a> = (&'a (dyn ToSql + Sync), Type);

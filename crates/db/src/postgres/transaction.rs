@@ -4,11 +4,14 @@
 //! trip of its own. A transaction that is dropped before its end takes its connection with it: the
 //! server rolls back, and nobody inherits a statement that is still under way.
 
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
 use deadpool_postgres::Object;
-use tokio_postgres::Row;
+use futures_util::SinkExt;
 use tokio_postgres::types::Type;
+use tokio_postgres::{CopyInSink, Row};
 
 use super::{Param, Pg};
 use crate::{Error, Result};
@@ -48,6 +51,17 @@ impl Transaction<'_> {
     /// The same for a statement that runs all the time: it is planned once, where that is possible.
     pub async fn query_prepared(&mut self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
         self.send(sql, params, Planned::Once, false).await
+    }
+
+    /// Begins a `COPY … FROM STDIN`, not as the first statement; `None` where that cannot be: behind a
+    /// pooler.
+    pub async fn copy(&mut self, sql: &str) -> Result<Option<Copying<'_>>> {
+        if !self.pg.sessions.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let Some(client) = &self.client else { return Ok(None) };
+        let sink = self.within(client.copy_in(&*self.pg.schema.apply(sql))).await?;
+        Ok(Some(Copying { transaction: self, sink: Box::pin(sink) }))
     }
 
     /// The last statement, and what it leaves is committed; nothing is if it fails.
@@ -120,6 +134,29 @@ impl Transaction<'_> {
             Ok(answer) => answer.map_err(|source| Error::Postgres { operation, source }),
             Err(_) => Err(Error::Timeout { operation, host: self.pg.host().to_owned(), limit }),
         }
+    }
+}
+
+/// A COPY under way: the server works on what it has while more is made.
+pub struct Copying<'t> {
+    transaction: &'t Transaction<'t>,
+    sink: Pin<Box<CopyInSink<Bytes>>>,
+}
+
+impl std::fmt::Debug for Copying<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Copying").finish_non_exhaustive()
+    }
+}
+
+impl Copying<'_> {
+    pub async fn send(&mut self, bytes: Bytes) -> Result<()> {
+        self.transaction.within(self.sink.send(bytes)).await
+    }
+
+    /// How many rows were copied. Without it none are.
+    pub async fn end(mut self) -> Result<u64> {
+        self.transaction.within(self.sink.as_mut().finish()).await
     }
 }
 

@@ -21,6 +21,7 @@ pub struct Http(reqwest::Client);
 impl Http {
     pub fn new() -> Result<Self> {
         let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(lavra_db::tls())
             .connect_timeout(CONNECT)
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()

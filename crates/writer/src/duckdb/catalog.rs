@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::infer::{Kind, Shape, is_plain};
 use crate::order::{Destination, Operation};
 use crate::store::{Look, OF_THE_FLEET, no_key, refusal};
-use crate::table::{Column, Table, quote};
+use crate::table::{Column, Sameness, Table, quote};
 
 const KIND: &str = "SELECT table_type FROM information_schema.tables
     WHERE table_catalog = current_database() AND table_schema = $1 AND table_name = $2";
@@ -69,6 +69,7 @@ impl DuckDb {
             is_now: ["now()", "current_timestamp", "get_current_timestamp()"]
                 .iter()
                 .any(|now| default.to_ascii_lowercase().contains(now)),
+            sameness: Sameness::Unknown,
             kind,
         });
         let quoted = format!("{}.{}", quote(schema), quote(table));

@@ -8,10 +8,11 @@ use crate::failure::Failure;
 use crate::infer::{Kind, Shape, is_plain};
 use crate::order::{Destination, Operation};
 use crate::store::{Look, OF_THE_FLEET, no_key, refusal};
-use crate::table::{Column, Table, quote};
+use crate::table::{Column, Sameness, Table, quote};
 
 const RELATION: &str = "SELECT c.oid, c.relkind::text AS relkind,
-        quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted
+        quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted,
+        NOT c.relhasrules AND NOT pg_catalog.row_security_active(c.oid) AS takes_copies
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relname = $2";
 
@@ -22,10 +23,12 @@ const COLUMNS: &str = "SELECT a.attname::text AS name, quote_ident(a.attname) AS
         t.typname IN ('json', 'jsonb') AND n.nspname = 'pg_catalog' AS is_json,
         t.typcategory IN ('A', 'C') AS is_list, a.attnotnull AND NOT a.atthasdef AS is_required,
         coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), '') ~* '^(now\\(\\)|current_timestamp)'
-            AS is_now
+            AS is_now,
+        coalesce(l.collisdeterministic, true) AS is_deterministic
     FROM pg_catalog.pg_attribute AS a
     JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
     JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
+    LEFT JOIN pg_catalog.pg_collation AS l ON l.oid = a.attcollation
     LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
     WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped
       AND a.attgenerated = '' AND a.attidentity <> 'a'
@@ -60,10 +63,12 @@ impl Postgres {
         let oid = [(&get::<u32>(row, "oid")? as _, Type::OID)];
         let mut columns = Vec::new();
         for row in self.pg.query(operation, COLUMNS, &oid).await? {
+            let kind: String = get(&row, "kind")?;
             columns.push(Column {
                 name: get(&row, "name")?,
                 quoted: get(&row, "quoted")?,
-                kind: get(&row, "kind")?,
+                sameness: sameness(&kind, get(&row, "is_deterministic")?),
+                kind,
                 is_json: get(&row, "is_json")?,
                 is_list: get(&row, "is_list")?,
                 is_required: get(&row, "is_required")?,
@@ -85,7 +90,9 @@ impl Postgres {
         }
         let quoted = get(row, "quoted")?;
         let table = Table::new(quoted, columns, destination.operation.key());
-        table.map(Look::Table).ok_or_else(|| no_key(destination))
+        let mut table = table.ok_or_else(|| no_key(destination))?;
+        table.takes_copies = get(row, "takes_copies")?;
+        Ok(Look::Table(table))
     }
 
     async fn has_fleet(&self) -> Result<bool, Failure> {
@@ -122,6 +129,20 @@ impl Postgres {
         transaction.query(&sql, &[]).await?;
         transaction.finish(&format!("ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"), &[]).await?;
         Ok(())
+    }
+}
+
+/// The name of a type of PostgreSQL's own, which may be a word that has to be quoted; nothing for others.
+pub(super) fn own_type(kind: &str) -> &str {
+    kind.strip_prefix("pg_catalog.").unwrap_or_default().trim_matches('"')
+}
+
+fn sameness(kind: &str, is_deterministic: bool) -> Sameness {
+    match own_type(kind) {
+        "text" | "varchar" if is_deterministic => Sameness::Text,
+        "int2" | "int4" | "int8" => Sameness::Integer,
+        "uuid" => Sameness::Uuid,
+        _ => Sameness::Unknown,
     }
 }
 

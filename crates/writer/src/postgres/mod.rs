@@ -1,15 +1,18 @@
 //! Jobs and tables in PostgreSQL, also behind a pooler in transaction mode.
 
 mod catalog;
+mod doubts;
 mod jobs;
+mod lanes;
 mod rows;
 mod sql;
 mod write;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use lavra_db::Pg;
+use lavra_db::{Listener, Pg};
 use uuid::Uuid;
 
 use crate::batch::Batch;
@@ -26,12 +29,15 @@ pub(crate) struct Postgres {
     pg: Pg,
     /// The only tables that are written, where there are any.
     tables: Vec<String>,
+    /// As long as it hears something, connections are sessions, and COPY can be used.
+    _listener: Arc<Listener>,
 }
 
 impl Postgres {
     pub(crate) fn new(pg: Pg, config: &Config) -> Self {
         let tables = config.access.tables.clone();
-        Self { pg: pg.with_limit(config.timing.statement), tables }
+        let listener = Arc::new(pg.listen("lavra_writer"));
+        Self { pg: pg.with_limit(config.timing.statement), tables, _listener: listener }
     }
 }
 

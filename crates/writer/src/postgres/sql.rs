@@ -1,7 +1,7 @@
 //! The statements that write rows. Their names and types are the catalog's.
 //!
-//! Values travel as text, a column at a time, and are read by the input functions of their types: what
-//! `COPY` does, in one statement that a pooler passes on.
+//! Values travel as text and are read by the input functions of their types: rows that are new by COPY,
+//! others a column at a time, in a statement that a pooler passes on.
 
 use std::fmt::Write;
 
@@ -11,21 +11,20 @@ use crate::table::{Column, Signature, Table};
 pub(super) fn of_columns(table: &Table, signature: &Signature) -> String {
     let count = table.filled(signature).count();
     let numbers = || 1..=count;
-    let columns: Vec<String> = numbers().map(|n| format!("pg_catalog.unnest(${n})")).collect();
-    let names: Vec<String> = numbers().map(|n| format!("v{n}")).collect();
-    let values = table.filled(signature).zip(&names);
-    let values: Vec<String> =
-        values.map(|(column, name)| value(column, &format!("r.{name}"))).collect();
-    insert(
-        table,
-        signature,
-        &format!(
-            "SELECT {} FROM ROWS FROM ({}) AS r({})",
-            values.join(", "),
-            columns.join(", "),
-            names.join(", ")
-        ),
-    )
+    // In a list of columns they run side by side; in FROM all rows would be kept before the first is used.
+    let columns: Vec<String> =
+        numbers().map(|n| format!("pg_catalog.unnest(${n}) AS v{n}")).collect();
+    let values = table.filled(signature).zip(numbers());
+    let values: Vec<String> = values.map(|(column, n)| value(column, &format!("r.v{n}"))).collect();
+    let rows = format!("SELECT {} FROM (SELECT {}) AS r", values.join(", "), columns.join(", "));
+    insert(table, signature, &rows)
+}
+
+/// Takes new rows in the text format of COPY.
+pub(super) fn copy(table: &Table, signature: &Signature) -> String {
+    let columns: Vec<&str> =
+        table.filled(signature).map(|column| column.quoted.as_str()).collect();
+    format!("COPY {} ({}) FROM STDIN", table.quoted, columns.join(", "))
 }
 
 /// Stores one row: the array `lavra.entry.fields`, whose first element is its signature's number.

@@ -1,5 +1,8 @@
 //! A batch: at once where all of it is well, in pieces where something is not, and one by one where a
 //! piece is not. Each of these is a transaction with what is known of the job after it.
+//!
+//! An upsert that is begun again begins from its first row. So its rows may be written before that is
+//! known of them, and two connections write halves of a batch.
 
 use std::time::Duration;
 
@@ -7,8 +10,8 @@ use lavra_db::tokio_postgres::types::Type;
 use lavra_db::{Error, Transaction};
 use serde_json::Value;
 
-use super::{Postgres, rows, sql};
-use crate::batch::{Batch, Part, Row};
+use super::{Postgres, doubts, lanes, rows, sql};
+use crate::batch::{Batch, Group, Part, Row};
 use crate::failure::Failure;
 use crate::model::{FailedItem, Progress};
 use crate::store::{Claim, Keep, Stopped};
@@ -17,16 +20,29 @@ use crate::table::Table;
 /// Rows that are tried one by one in one transaction: each is a subtransaction, of which a server
 /// keeps few at hand.
 const PIECE: usize = 1000;
+/// Bytes of a COPY that are sent at once.
+const SENT: usize = 64 << 10;
 /// How often a transaction that lost against another one is tried.
 const CONFLICTS: u32 = 8;
 /// How often the server is waited for, each time twice as long.
 const LOST: u32 = 6;
+
+/// Whether others may write for the job meanwhile.
+#[derive(Clone, Copy, Debug)]
+enum Lock {
+    Alone,
+    Shared,
+}
 
 /// How the rows of a part are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     AtOnce,
     OneByOne,
+    /// Those that look well at once, and then the others one by one.
+    Sorted,
+    /// They have been.
+    Written,
 }
 
 impl Postgres {
@@ -44,9 +60,13 @@ impl Postgres {
             *known.unknown_keys.entry(name.clone()).or_default() += times;
         }
         let write = Write { store: self, claim, table, keep };
-        let first = match write.try_part(&batch.whole(), &mut known, Way::AtOnce).await {
+        let written = match write.in_lanes(&batch.whole()).await {
+            Ok(way) => write.try_part(&batch.whole(), &mut known, way).await,
+            Err(trouble) => Err(trouble),
+        };
+        let first = match written {
             Ok(first) => first,
-            Err(Trouble::Row) => write.in_pieces(batch, &mut known).await?,
+            Err(Trouble::Row) => write.in_order(batch, &mut known).await?,
             Err(Trouble::Stopped(stopped)) => return Err(stopped),
         };
         *progress = known;
@@ -75,6 +95,71 @@ struct Write<'a> {
 }
 
 impl Write<'_> {
+    /// By two connections, where that is possible; tells how to go on.
+    async fn in_lanes(&self, part: &Part<'_>) -> Result<Way, Trouble> {
+        let Some([even, odd]) = lanes::of(self.table, part) else { return Ok(Way::AtOnce) };
+        let mut way = Way::Written;
+        for written in <[_; 2]>::from(tokio::join!(self.lane(part, &even), self.lane(part, &odd))) {
+            match written {
+                Ok(()) => {}
+                // It may be the other's fault.
+                Err(Trouble::Stopped(Stopped::Failed(_))) => way = Way::AtOnce,
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(way)
+    }
+
+    async fn lane(&self, part: &Part<'_>, groups: &[Group<'_>]) -> Result<(), Trouble> {
+        let mut transaction = self.begin(Lock::Shared).await?;
+        match self.at_once(&mut transaction, part, groups).await {
+            Ok(()) => Ok(transaction.finish("SELECT 1", &[]).await.map(drop)?),
+            Err(error) => {
+                let _already_gone = transaction.rollback().await;
+                Err(judge(error))
+            }
+        }
+    }
+
+    /// A transaction of the one that has the job, and nobody else's until it ends.
+    async fn begin(&self, lock: Lock) -> Result<Transaction<'_>, Trouble> {
+        let mut transaction = self.store.pg.transaction("write a batch").await?;
+        let guard = match lock {
+            Lock::Alone => {
+                "SELECT 1 FROM kodus_workflow.writer_jobs
+                 WHERE job_id = $1 AND token = $2 AND completed_at IS NULL FOR UPDATE"
+            }
+            Lock::Shared => {
+                "SELECT 1 FROM kodus_workflow.writer_jobs
+                 WHERE job_id = $1 AND token = $2 AND completed_at IS NULL FOR SHARE"
+            }
+        };
+        let id = self.claim.id.as_str();
+        let owner = [(&id as _, Type::TEXT), (&self.claim.token as _, Type::INT8)];
+        if transaction.query(guard, &owner).await?.is_empty() {
+            transaction.rollback().await?;
+            return Err(Trouble::Stopped(Stopped::Replaced));
+        }
+        Ok(transaction)
+    }
+
+    /// Something is wrong with a row: what can be seen from here, if it is that.
+    async fn in_order(
+        &self,
+        batch: &Batch,
+        progress: &mut Progress,
+    ) -> Result<Option<String>, Stopped> {
+        let whole = batch.whole();
+        if (1..=PIECE).contains(&doubts::of(self.table, &whole).len()) {
+            match self.try_part(&whole, progress, Way::Sorted).await {
+                Ok(first) => return Ok(first),
+                Err(Trouble::Row) => {}
+                Err(Trouble::Stopped(stopped)) => return Err(stopped),
+            }
+        }
+        self.in_pieces(batch, progress).await
+    }
+
     async fn in_pieces(
         &self,
         batch: &Batch,
@@ -153,18 +238,17 @@ impl Write<'_> {
         before: &Progress,
         way: Way,
     ) -> Result<(Progress, Option<String>), Trouble> {
-        let mut transaction = self.store.pg.transaction("write a batch").await?;
-        let guard = "SELECT 1 FROM kodus_workflow.writer_jobs
-                     WHERE job_id = $1 AND token = $2 AND completed_at IS NULL FOR UPDATE";
-        let id = self.claim.id.as_str();
-        let owner = [(&id as _, Type::TEXT), (&self.claim.token as _, Type::INT8)];
-        if transaction.query(guard, &owner).await?.is_empty() {
-            transaction.rollback().await?;
-            return Err(Trouble::Stopped(Stopped::Replaced));
-        }
+        let mut transaction = self.begin(Lock::Alone).await?;
         let written = match way {
-            Way::AtOnce => self.at_once(&mut transaction, part).await.map(|()| Vec::new()),
-            Way::OneByOne => self.one_by_one(&mut transaction, part).await,
+            Way::AtOnce => {
+                let written = self.at_once(&mut transaction, part, &part.groups()).await;
+                written.map(|()| Vec::new())
+            }
+            Way::Written => Ok(Vec::new()),
+            Way::OneByOne => {
+                self.one_by_one(&mut transaction, part, &part.rows().iter().collect::<Vec<_>>()).await
+            }
+            Way::Sorted => self.sorted(&mut transaction, part).await,
         };
         let mut failed = match written {
             Ok(failed) => failed,
@@ -193,7 +277,9 @@ impl Write<'_> {
             after.duplicate_count,
         ]
         .map(|number| number as i64);
-        let mut params: Vec<lavra_db::Param<'_>> = owner.to_vec();
+        let id = self.claim.id.as_str();
+        let mut params: Vec<lavra_db::Param<'_>> =
+            vec![(&id as _, Type::TEXT), (&self.claim.token as _, Type::INT8)];
         params.extend(numbers.iter().map(|number| (number as _, Type::INT8)));
         params.push((&unknown as _, Type::TEXT));
         transaction.finish(sql, &params).await?;
@@ -204,8 +290,13 @@ impl Write<'_> {
         &self,
         transaction: &mut Transaction<'_>,
         part: &Part<'_>,
+        groups: &[Group<'_>],
     ) -> lavra_db::Result<()> {
-        for group in part.groups() {
+        for group in groups {
+            if self.table.is_copied(group.signature) && self.copied(transaction, part, group).await?
+            {
+                continue;
+            }
             let count = self.table.filled(group.signature).count();
             let mut columns = vec![Vec::with_capacity(group.rows.len()); count];
             for row in &group.rows {
@@ -219,19 +310,54 @@ impl Write<'_> {
         Ok(())
     }
 
-    async fn one_by_one(
+    /// Whether the rows could be copied: of which each is new, or all of them fail.
+    async fn copied(
+        &self,
+        transaction: &mut Transaction<'_>,
+        part: &Part<'_>,
+        group: &Group<'_>,
+    ) -> lavra_db::Result<bool> {
+        let Some(mut copying) = transaction.copy(&sql::copy(self.table, group.signature)).await?
+        else {
+            return Ok(false);
+        };
+        let mut lines = Vec::with_capacity(SENT + 4096);
+        for row in &group.rows {
+            rows::line(rows::texts(self.table, part, group.signature, row), &mut lines);
+            if lines.len() >= SENT {
+                let sent = std::mem::replace(&mut lines, Vec::with_capacity(SENT + 4096));
+                copying.send(sent.into()).await?;
+            }
+        }
+        copying.send(lines.into()).await?;
+        copying.end().await?;
+        Ok(true)
+    }
+
+    async fn sorted(
         &self,
         transaction: &mut Transaction<'_>,
         part: &Part<'_>,
     ) -> lavra_db::Result<Vec<FailedItem>> {
-        let all = part.rows();
+        let doubts = doubts::of(self.table, part);
+        self.at_once(transaction, part, &part.groups_without(&doubts)).await?;
+        let rows = part.rows().iter().filter(|row| doubts.contains(&row.index));
+        self.one_by_one(transaction, part, &rows.collect::<Vec<_>>()).await
+    }
+
+    async fn one_by_one(
+        &self,
+        transaction: &mut Transaction<'_>,
+        part: &Part<'_>,
+        all: &[&Row],
+    ) -> lavra_db::Result<Vec<FailedItem>> {
         let values = |row: &Row| {
             let signature = &part.batch.signatures[row.signature];
             let texts = rows::texts(self.table, part, signature, row);
             let texts = texts.map(|text| text.map_or(Value::Null, Into::into));
             std::iter::once(Value::from(row.signature)).chain(texts).collect::<Value>()
         };
-        let pairs = all.iter().map(values).collect::<Value>().to_string();
+        let pairs = all.iter().copied().map(values).collect::<Value>().to_string();
         let set = "SELECT length(set_config('lavra.rows', $1, true))";
         transaction.query(set, &[(&pairs as _, Type::TEXT)]).await?;
         let mark = format!("lavra{:016x}", rand::random::<u64>());

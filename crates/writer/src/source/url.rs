@@ -32,9 +32,8 @@ pub(crate) struct Fetcher {
 
 impl Fetcher {
     pub(super) fn new(config: Arc<Config>, names: Arc<dyn Names>) -> Result<Self, Failure> {
-        // Whichever provider the process has already is as good.
-        let _installed = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(lavra_db::tls())
             .user_agent(concat!("lavra/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(config.timing.connect)
             .dns_resolver(Judge { config: Arc::clone(&config), names })

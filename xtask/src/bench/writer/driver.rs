@@ -34,6 +34,21 @@ impl System {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Insert,
+    Upsert,
+}
+
+impl Operation {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Upsert => "upsert",
+        }
+    }
+}
+
 /// What Lavra tells of a job.
 pub(crate) struct Told {
     pub(crate) rate: f64,
@@ -52,12 +67,12 @@ pub(crate) struct Drivers {
 impl Drivers {
     pub(crate) fn prepare(workspace: &Workspace) -> Result<Self> {
         let mut cargo = workspace.cargo();
-        cargo.args(["build", "--release", "--package", "lavra-writer", "--example", "bench"]);
+        cargo.args(["build", "--release", "--package", "lavra-writer", "--example", "items"]);
         exec::run_beside_data(&mut cargo).context("cannot build Lavra's driver")?;
         let scripts = workspace.root().join("bench/writer");
         let wanted = scripts.join("requirements.txt");
         Ok(Self {
-            lavra: workspace.target().join("release/examples/bench"),
+            lavra: workspace.target().join("release/examples/items"),
             psql: Package::PostgreSql.path()?.join("psql"),
             python: python::environment(workspace, "bench-writer-python", &wanted)?,
             libraries: workspace.root().join(".duckdb"),
@@ -81,7 +96,13 @@ impl Drivers {
     }
 
     /// Rows per second.
-    pub(crate) fn write(&self, system: System, database: &str, directory: &Path) -> Result<f64> {
+    pub(crate) fn write(
+        &self,
+        system: System,
+        operation: Operation,
+        database: &str,
+        directory: &Path,
+    ) -> Result<f64> {
         let (json, copy) = (directory.join("items.json"), directory.join("items.copy"));
         let script = |name: &str| {
             let mut command = Command::new(&self.python);
@@ -90,7 +111,7 @@ impl Drivers {
             printed(&mut command).and_then(|told| field(&told, "rows_per_s"))
         };
         match system {
-            System::Lavra => Ok(self.lavra(database, directory)?.rate),
+            System::Lavra => Ok(self.lavra(operation, database, directory)?.rate),
             System::ExecuteBatch => script("execute_batch.py"),
             System::Dlt => script("dlt_merge.py"),
             System::Copy => {
@@ -105,9 +126,15 @@ impl Drivers {
         }
     }
 
-    pub(crate) fn lavra(&self, database: &str, directory: &Path) -> Result<Told> {
+    pub(crate) fn lavra(
+        &self,
+        operation: Operation,
+        database: &str,
+        directory: &Path,
+    ) -> Result<Told> {
         let mut command = self.command();
-        told(&printed(command.args(["write", database]).arg(directory.join("items.json")))?)
+        command.args([operation.word(), database]).arg(directory.join("items.json"));
+        told(&printed(&mut command)?)
     }
 
     /// A body of so many bytes, from another process.
@@ -120,7 +147,7 @@ impl Drivers {
         BufReader::new(output).read_line(&mut first)?;
         let place: Value = serde_json::from_str(&first).context("the server printed no JSON")?;
         let url = place.get("url").and_then(Value::as_str).context("the server has no URL")?;
-        let ran = printed(self.command().args(["write", database, url])).and_then(|it| told(&it));
+        let ran = printed(self.command().args(["upsert", database, url])).and_then(|it| told(&it));
         server.kill()?;
         server.wait()?;
         ran

@@ -12,7 +12,11 @@ pub(crate) const SIZES: [usize; 2] = [250, 1500];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Figure {
+    /// New rows, of which none may be there.
     Insert(usize),
+    /// New rows, of which each might have been there.
+    Upsert(usize),
+    /// Rows that are there.
     Update(usize),
     /// With so many bad rows in ten thousand.
     Mixed(usize),
@@ -34,19 +38,18 @@ impl Figures {
     pub(crate) fn table(&self) -> String {
         let mut table = format!("{:<26}", "rows/s");
         for bytes in SIZES {
-            let _infallible = write!(
-                table,
-                "{:>16}{:>16}",
-                format!("insert {bytes} B"),
-                format!("update {bytes} B")
-            );
+            for what in ["insert", "upsert", "update"] {
+                let _infallible = write!(table, "{:>15}", format!("{what} {bytes} B"));
+            }
         }
         for system in System::ALL {
             let _infallible = write!(table, "\n{:<26}", system.title());
             for bytes in SIZES {
-                for figure in [Figure::Insert(bytes), Figure::Update(bytes)] {
+                for figure in
+                    [Figure::Insert(bytes), Figure::Upsert(bytes), Figure::Update(bytes)]
+                {
                     let value = self.of(system, figure).map_or_else(|| "-".to_owned(), thousands);
-                    let _infallible = write!(table, "{value:>16}");
+                    let _infallible = write!(table, "{value:>15}");
                 }
             }
         }
@@ -67,11 +70,15 @@ impl Figures {
             for (figure, what, bar) in
                 [(Figure::Insert(bytes), "insert", 0.8), (Figure::Update(bytes), "update", 0.6)]
             {
-                let what_copy = format!("{what} of {bytes} B / \\copy's");
-                lines.push(line(&what_copy, ratio(lavra(figure), ceiling), Rule::AtLeast(bar)));
+                let what = format!("{what} of {bytes} B / \\copy's");
+                lines.push(line(&what, ratio(lavra(figure), ceiling), Rule::AtLeast(bar)));
+            }
+            for (figure, what) in
+                [(Figure::Upsert(bytes), "upsert"), (Figure::Update(bytes), "update")]
+            {
+                let what = format!("{what} of {bytes} B / dlt's");
                 let peer = self.of(System::Dlt, figure);
-                let what_dlt = format!("{what} of {bytes} B / dlt's");
-                lines.push(line(&what_dlt, ratio(lavra(figure), peer), Rule::AtLeast(10.0)));
+                lines.push(line(&what, ratio(lavra(figure), peer), Rule::AtLeast(10.0)));
             }
         }
         let clean = lavra(Figure::Mixed(0));

@@ -23,10 +23,12 @@ fn main() -> Result<()> {
         ["generate", rows, bytes, price, bad, directory] => {
             generate(rows.parse()?, bytes.parse()?, price, bad.parse()?, Path::new(directory))
         }
-        ["write", database, place] => runtime.block_on(write(database, place)),
+        ["insert" | "upsert", database, place] => {
+            runtime.block_on(write(words[0], database, place))
+        }
         ["serve", bytes] => runtime.block_on(serve(bytes.parse()?)),
         _ => Err(
-            "generate ROWS BYTES PRICE BAD DIRECTORY | write DATABASE FILE-OR-URL | serve BYTES"
+            "generate ROWS BYTES PRICE BAD DIRECTORY | insert|upsert DATABASE FILE-OR-URL | serve BYTES"
                 .into(),
         ),
     }
@@ -76,7 +78,7 @@ fn generate(rows: usize, bytes: usize, price: &str, bad: usize, directory: &Path
     say(&json!({ "rows": rows }))
 }
 
-async fn write(database: &str, place: &str) -> Result<()> {
+async fn write(operation: &str, database: &str, place: &str) -> Result<()> {
     let target = Target::parse(database)?;
     let database = Database::open(&target, Schema::default(), Duration::from_secs(10)).await?;
     migrate(&database, lavra_writer::MIGRATIONS).await?;
@@ -102,11 +104,15 @@ async fn write(database: &str, place: &str) -> Result<()> {
     } else {
         json!({ "type": "file", "path": place })
     };
-    let order = json!({
-        "config": { "table": "items", "schema": "public", "operation": "upsert", "conflict_key": "sku" },
-        "source": source,
-    });
-    let http = reqwest::Client::builder().no_proxy().build()?;
+    let mut destination = json!({ "table": "items", "schema": "public", "operation": operation });
+    if operation == "upsert" {
+        destination["conflict_key"] = "sku".into();
+    }
+    let order = json!({ "config": destination, "source": source });
+    let http = reqwest::Client::builder()
+        .tls_backend_preconfigured(lavra_db::tls())
+        .no_proxy()
+        .build()?;
     let begun = Instant::now();
     let posted =
         http.post(format!("{base}/process")).header("x-api-key", "bench").body(order.to_string());
