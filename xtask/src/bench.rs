@@ -6,6 +6,7 @@
 mod bars;
 mod extract;
 mod failures;
+mod fleet;
 mod numbers;
 mod tasks;
 mod writer;
@@ -29,6 +30,12 @@ const COMPARISONS: &[Comparison] = &[
             "an API of 960 and 3,840 pages into DuckDB: medians of three rounds, or `-- --rounds N`;
             Lavra on 100,000 pages: `-- --long`; with a binary that is there: `-- --lavra FILE`",
         run: extract::run,
+    },
+    Comparison {
+        name: "fleet",
+        about: "how long a worker of a hundred is idle while missions wait, on PostgreSQL; with a binary
+            that is there: `-- --lavra FILE`",
+        run: fleet::run,
     },
     Comparison {
         name: "tasks",

@@ -21,10 +21,7 @@ pub fn tls() -> ClientConfig {
         #[expect(clippy::expect_used, reason = "ring has the ciphers of TLS 1.2 and 1.3")]
         let config = config.with_safe_default_protocol_versions().expect("versions of ring");
         // The danger is a verifier that accepts too much: this one only comes later.
-        config
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(machine))
-            .with_no_client_auth()
+        config.dangerous().with_custom_certificate_verifier(Arc::new(machine)).with_no_client_auth()
     });
     CONFIG.clone()
 }

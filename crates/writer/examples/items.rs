@@ -109,10 +109,8 @@ async fn write(operation: &str, database: &str, place: &str) -> Result<()> {
         destination["conflict_key"] = "sku".into();
     }
     let order = json!({ "config": destination, "source": source });
-    let http = reqwest::Client::builder()
-        .tls_backend_preconfigured(lavra_db::tls())
-        .no_proxy()
-        .build()?;
+    let http =
+        reqwest::Client::builder().tls_backend_preconfigured(lavra_db::tls()).no_proxy().build()?;
     let begun = Instant::now();
     let posted =
         http.post(format!("{base}/process")).header("x-api-key", "bench").body(order.to_string());

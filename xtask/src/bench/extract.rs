@@ -22,7 +22,7 @@ use crate::user::User;
 use crate::workspace::Workspace;
 use crate::{duckdb, exec, interrupt, output};
 use figures::{Cost, FAR_PAGES, Figures, LATENCY_MS, PAGE_BYTES, SIZES, System};
-use lavra::Lavra;
+pub(crate) use lavra::Lavra;
 use limits::Limits;
 use peers::Peers;
 use world::World;

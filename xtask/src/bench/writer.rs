@@ -141,7 +141,11 @@ impl Run {
         self.fresh()?;
         self.drivers.generate(MIXED, 250, "1.5", bad, self.scratch.path())?;
         self.postgres.sql("postgres", "CHECKPOINT")?;
-        let told = self.drivers.lavra(Operation::Upsert, &self.postgres.url("postgres"), self.scratch.path())?;
+        let told = self.drivers.lavra(
+            Operation::Upsert,
+            &self.postgres.url("postgres"),
+            self.scratch.path(),
+        )?;
         let expected = MIXED.checked_div(bad).unwrap_or(0);
         ensure!(told.failed == expected, "{} rows failed, not {expected}", told.failed);
         let items =

@@ -9,6 +9,7 @@ mod group_commit;
 mod holders;
 mod kills;
 mod leases;
+mod memory;
 mod migrations;
 mod notifications;
 mod postgres;

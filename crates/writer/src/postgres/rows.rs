@@ -50,7 +50,8 @@ pub(super) fn line<'a>(values: impl Iterator<Item = Option<Cow<'a, str>>>, lines
 
 fn escape(text: &[u8], lines: &mut Vec<u8>) {
     let mut rest = text;
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r')) {
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r'))
+    {
         lines.extend_from_slice(&rest[..at]);
         lines.push(b'\\');
         lines.push(match rest[at] {

@@ -22,8 +22,7 @@ pub(super) fn of_columns(table: &Table, signature: &Signature) -> String {
 
 /// Takes new rows in the text format of COPY.
 pub(super) fn copy(table: &Table, signature: &Signature) -> String {
-    let columns: Vec<&str> =
-        table.filled(signature).map(|column| column.quoted.as_str()).collect();
+    let columns: Vec<&str> = table.filled(signature).map(|column| column.quoted.as_str()).collect();
     format!("COPY {} ({}) FROM STDIN", table.quoted, columns.join(", "))
 }
 

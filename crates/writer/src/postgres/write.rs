@@ -246,7 +246,8 @@ impl Write<'_> {
             }
             Way::Written => Ok(Vec::new()),
             Way::OneByOne => {
-                self.one_by_one(&mut transaction, part, &part.rows().iter().collect::<Vec<_>>()).await
+                self.one_by_one(&mut transaction, part, &part.rows().iter().collect::<Vec<_>>())
+                    .await
             }
             Way::Sorted => self.sorted(&mut transaction, part).await,
         };
@@ -293,7 +294,8 @@ impl Write<'_> {
         groups: &[Group<'_>],
     ) -> lavra_db::Result<()> {
         for group in groups {
-            if self.table.is_copied(group.signature) && self.copied(transaction, part, group).await?
+            if self.table.is_copied(group.signature)
+                && self.copied(transaction, part, group).await?
             {
                 continue;
             }

@@ -10,6 +10,9 @@ lavra_testkit::on_servers!(
     a_trigger_that_raises_fails_its_rows_only,
     two_writers_of_the_same_keys_do_not_stop_each_other,
     only_tables_that_were_opened_are_written,
+    a_table_with_rules_is_not_written_past_them,
+    the_last_row_of_a_key_wins_whatever_writes_it,
+    a_bad_row_among_many_of_its_key_changes_nothing_else,
 );
 
 async fn identifiers_are_the_catalogs_whatever_they_hold(mut world: World) {
@@ -116,4 +119,110 @@ async fn only_tables_that_were_opened_are_written(mut world: World) {
         assert_eq!(job["error_code"], "ERROR303", "{schema}.{table}: {job}");
     }
     assert_eq!(world.count("public.other").await, 0);
+}
+
+/// Rows with all that means something in the text of COPY.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn new_rows_are_copied_as_they_are() {
+    let mut world = World::on_postgres().await;
+    world
+        .execute(
+            "CREATE TABLE public.copied (id int PRIMARY KEY, v text, j jsonb, how text);
+             CREATE FUNCTION public.how() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 NEW.how := left(current_query(), 4); RETURN NEW; END $$;
+             CREATE TRIGGER how BEFORE INSERT ON public.copied FOR EACH ROW EXECUTE FUNCTION public.how()",
+        )
+        .await;
+    world.start().await;
+    let odd = "tab\t line\n\r back\\slash \\. \\N \u{e9}";
+    let mut id = 0;
+    // Not before the writer knows that no pooler is between it and the server.
+    loop {
+        id += 10;
+        let mut order = inline(
+            "copied",
+            &json!([
+                { "id": id, "v": odd, "j": { "k": odd } },
+                { "id": id + 1, "v": null, "j": null },
+                { "id": id + 2, "v": "" },
+            ]),
+        );
+        order["config"] = json!({ "table": "copied", "schema": "public", "operation": "insert" });
+        let job = world.run(&order).await;
+        assert_eq!(job["status"], "completed", "{job}");
+        let sql =
+            format!("SELECT v, j->>'k' AS k, how FROM public.copied WHERE id >= {id} ORDER BY id");
+        let rows = world.ask(&sql).await;
+        let how = rows[0][2].clone();
+        assert_eq!(json!(rows), json!([[odd, odd, how], [null, null, how], ["", null, how]]));
+        if how == "COPY" {
+            break;
+        }
+        assert!(id < 500, "nothing was ever copied");
+    }
+}
+
+async fn a_table_with_rules_is_not_written_past_them(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.ruled (id int PRIMARY KEY); CREATE TABLE public.seen (id int);
+             CREATE RULE seen AS ON INSERT TO public.ruled
+                 DO ALSO INSERT INTO public.seen VALUES (NEW.id)",
+        )
+        .await;
+    world.start().await;
+    let mut order = inline("ruled", &json!([{ "id": 1 }, { "id": 2 }]));
+    order["config"] = json!({ "table": "ruled", "schema": "public", "operation": "insert" });
+    let job = world.run(&order).await;
+    assert_eq!(job["status"], "completed", "{job}");
+    assert_eq!((world.count("public.ruled").await, world.count("public.seen").await), (2, 2));
+}
+
+/// More rows than one connection gets, each key three times and written in different ways.
+async fn the_last_row_of_a_key_wins_whatever_writes_it(mut world: World) {
+    world.execute("CREATE TABLE public.many (id text PRIMARY KEY, v int NOT NULL)").await;
+    let mut config = World::config();
+    config.access.directories.push(world.directory.path().to_owned());
+    world.start_with(config).await;
+    for round in 0..2 {
+        let mut elements = String::from("[");
+        for v in 0..3 {
+            for n in 0..1500 {
+                // `a` may be written as an escape.
+                let a = if (n + v) % 2 == 0 { "a" } else { "\\u0061" };
+                elements.push_str(&format!("{{\"id\":\"{a}{n}\",\"v\":{}}},", round * 10 + v));
+            }
+        }
+        elements.push_str("{\"id\":\"last\",\"v\":1}]");
+        let file = world.directory.path().join("many.json");
+        std::fs::write(&file, elements).unwrap();
+        let mut order = inline("many", &json!([]));
+        order["source"] = json!({ "type": "file", "path": file });
+        let job = world.run(&order).await;
+        assert_eq!(job["status"], "completed", "{job}");
+        let sql = "SELECT v, count(*)::int AS n FROM public.many WHERE id <> 'last' GROUP BY v";
+        assert_eq!(json!(world.ask(sql).await), json!([[round * 10 + 2, 1500]]));
+    }
+}
+
+/// What looks wrong is tried apart from its neighbours, but not from those of its key.
+async fn a_bad_row_among_many_of_its_key_changes_nothing_else(mut world: World) {
+    world.execute("CREATE TABLE public.mixed (id int PRIMARY KEY, v numeric NOT NULL)").await;
+    world.start().await;
+    let mut elements: Vec<_> = (0..3000)
+        .map(|n| json!({ "id": n, "v": if n % 100 == 50 { json!("none") } else { json!(1) } }))
+        .collect();
+    // Strange, and yet a number: it is the last of its key once, and once it is not.
+    elements.push(json!({ "id": 7, "v": " 2 " }));
+    elements.push(json!({ "id": 8, "v": " 2 " }));
+    elements.push(json!({ "id": 8, "v": 3 }));
+    elements.push(json!({ "id": 9 }));
+    let job = world.run(&inline("mixed", &json!(elements))).await;
+    let expected: Vec<u64> = (0..30).map(|n| n * 100 + 50).chain([3003]).collect();
+    assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), expected, "{job}");
+    let rows = world
+        .ask("SELECT id, v::int AS v FROM public.mixed WHERE id BETWEEN 6 AND 9 ORDER BY id")
+        .await;
+    assert_eq!(json!(rows), json!([[6, 1], [7, 2], [8, 3], [9, 1]]));
+    assert_eq!(world.count("public.mixed").await, 2970);
 }

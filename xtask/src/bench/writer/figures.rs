@@ -45,8 +45,7 @@ impl Figures {
         for system in System::ALL {
             let _infallible = write!(table, "\n{:<26}", system.title());
             for bytes in SIZES {
-                for figure in
-                    [Figure::Insert(bytes), Figure::Upsert(bytes), Figure::Update(bytes)]
+                for figure in [Figure::Insert(bytes), Figure::Upsert(bytes), Figure::Update(bytes)]
                 {
                     let value = self.of(system, figure).map_or_else(|| "-".to_owned(), thousands);
                     let _infallible = write!(table, "{value:>15}");
