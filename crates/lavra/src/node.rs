@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use axum::Router;
-use lavra_db::{Database, DuckOptions, Keyring, Secrets, migrate};
+use lavra_db::{Database, DuckOptions, Keyring, Migration, Secrets, migrate};
 use lavra_extract::task::{Exports, Extract, ExtractAudit, ExtractExport};
 use lavra_fleet::keys::MayMake;
 use lavra_fleet::{Fleet, FleetRun, Orchestrator};
@@ -74,9 +74,23 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) async fn open(settings: &Settings, parts: Parts) -> anyhow::Result<Self> {
+        Self::open_for(settings, parts, Vec::new()).await
+    }
+
+    /// The same, for something that has tables of its own.
+    pub(crate) async fn open_for(
+        settings: &Settings,
+        parts: Parts,
+        own: Vec<Migration>,
+    ) -> anyhow::Result<Self> {
+        if parts.run {
+            // Measuring how fast this processor's clock is takes a moment.
+            std::thread::spawn(lavra_web::warm_up);
+        }
         let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
         let database = open(settings, patience, parts.options()).await?;
-        for id in migrate(&database, &[MIGRATIONS, lavra_fleet::MIGRATIONS].concat()).await? {
+        let migrations = [MIGRATIONS, lavra_fleet::MIGRATIONS, &own].concat();
+        for id in migrate(&database, &migrations).await? {
             tracing::info!(id, database = %settings.target, "migrated");
         }
         // Only those who run or serve talk to the broker; others leave rows for them.

@@ -188,7 +188,8 @@ mod tests {
     }
 
     fn test_clock() -> Clock {
-        let path = std::env::temp_dir().join(format!("clock-{}.duckdb", uuid::Uuid::new_v4()));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("clock.duckdb");
         let options = lavra_db::DuckOptions::default();
         let duck = lavra_db::Duck::open(&path, lavra_db::Schema::default(), options).unwrap();
         duck.clock().clone()

@@ -33,3 +33,8 @@ pub use app::App;
 pub use problem::{Code, Problem};
 pub use router::router;
 pub use serve::serve;
+
+/// Does what takes a moment before the first router can be made, for those who have another thread.
+pub fn warm_up() {
+    metrics::recorder();
+}

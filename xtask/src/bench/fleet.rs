@@ -105,7 +105,7 @@ impl Fleet {
         command.env("LAVRA_SECRET_KEY", SECRET);
         command.args(["--database", &postgres.url("postgres"), "serve", "--listen", &address(api)]);
         let mut serve = Daemon::start("lavra serve", command, &log("serve.log"))?;
-        serve.wait_until(PATIENCE, || answers(api, "/health"))?;
+        serve.wait_until(PATIENCE, || answers(api, "/readyz"))?;
         let server = format!("http://{}", address(api));
         let fleet = Self { serve, _world: world, lavra, server, postgres, scratch };
         fleet.furnish(doubles)?;

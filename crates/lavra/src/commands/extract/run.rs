@@ -29,7 +29,8 @@ pub(super) async fn run(
     if settings.server.is_some() {
         return there(&Client::open(settings).await?, payload, printer).await;
     }
-    match Node::open(settings, parts).await {
+    let tables = lavra_extract::migrations(&order.source()?.name);
+    match Node::open_for(settings, parts, tables).await {
         Ok(node) => here(node, payload, &order, printer).await,
         Err(error) => match error.downcast_ref() {
             // A server has the file: it extracts.
