@@ -40,6 +40,7 @@ impl Ticket {
     }
 
     pub(crate) fn serves(&mut self, page: PageKey) {
+        self.ledger.begun(page.clone());
         self.page = Some(page);
     }
 

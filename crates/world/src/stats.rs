@@ -43,6 +43,8 @@ pub struct PageCount {
     /// Whether the request had filters beyond window and fan-out; their values count as well.
     pub filtered: bool,
     pub times: u64,
+    /// How often its answer was begun, also of those that were cut, or are still under way.
+    pub begun: u64,
 }
 
 /// A page as it is counted.
@@ -60,6 +62,7 @@ struct Counts {
     by_status: BTreeMap<Outcome, u64>,
     whole: u64,
     pages: HashMap<PageKey, u64>,
+    begun: HashMap<PageKey, u64>,
 }
 
 /// How a request ended.
@@ -85,6 +88,10 @@ impl Ledger {
         *counts.by_status.entry(outcome).or_default() += 1;
     }
 
+    pub(crate) fn begun(&self, page: PageKey) {
+        *self.counts.lock().begun.entry(page).or_default() += 1;
+    }
+
     pub(crate) fn served(&self, page: PageKey) {
         let mut counts = self.counts.lock();
         counts.whole += 1;
@@ -93,7 +100,7 @@ impl Ledger {
 
     pub(crate) fn stats(&self) -> Stats {
         let counts = self.counts.lock();
-        let mut pages: Vec<PageCount> = counts.pages.iter().map(count).collect();
+        let mut pages: Vec<PageCount> = counts.pages.iter().map(|(key, times)| count(key, *times, &counts.begun)).collect();
         pages.sort();
         let status = |(outcome, count): (&Outcome, &u64)| {
             let name = match outcome {
@@ -115,7 +122,7 @@ impl Ledger {
     }
 }
 
-fn count((key, times): (&PageKey, &u64)) -> PageCount {
+fn count(key: &PageKey, times: u64, begun: &HashMap<PageKey, u64>) -> PageCount {
     PageCount {
         endpoint: key.asked.endpoint.path().to_owned(),
         fan_out: key.asked.fan_out,
@@ -123,6 +130,7 @@ fn count((key, times): (&PageKey, &u64)) -> PageCount {
         page: key.page,
         size: key.size,
         filtered: key.asked.filter != crate::listing::Filter::default(),
-        times: *times,
+        times,
+        begun: begun.get(key).copied().unwrap_or(times),
     }
 }

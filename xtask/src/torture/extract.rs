@@ -139,12 +139,12 @@ impl Scene {
             // Read before the counts: a page that becomes durable in between is noted next time.
             // Before the first run there are no tables; right after a kill the file may still be held.
             let durable = self.durable().unwrap_or_default();
-            let served = self.served()?;
+            let begun = self.counted("begun")?;
             if durable.iter().any(|page| !noted.contains_key(page)) {
                 in_the_work = kill;
             }
             for page in durable {
-                let times = served.get(&page).copied().unwrap_or(0);
+                let times = begun.get(&page).copied().unwrap_or(0);
                 noted.entry(page).or_insert(times);
             }
             if kill % 20 == 0 {
@@ -154,10 +154,11 @@ impl Scene {
         drop(running);
         let summary = self.summary()?;
         ensure!(summary["failed"] == 0 && summary["partial"] == 0, "not complete: {summary}");
-        let served = self.served()?;
+        // Of a process that was too slow and lost its task, requests may still be under way.
+        let (begun, served) = (self.counted("begun")?, self.counted("times")?);
         let again: Vec<&Page> = noted
             .iter()
-            .filter(|(page, times)| served.get(*page) > Some(*times))
+            .filter(|(page, times)| begun.get(*page) > Some(*times))
             .map(|(page, _)| page)
             .collect();
         let (by_drift, wrongly): (Vec<&Page>, Vec<&Page>) =
@@ -243,14 +244,15 @@ impl Scene {
         Ok(rows.iter().flat_map(pages_of).collect())
     }
 
-    fn served(&self) -> Result<BTreeMap<Page, u64>> {
+    /// How often each page was `begun`, or served whole (`times`).
+    fn counted(&self, what: &str) -> Result<BTreeMap<Page, u64>> {
         let (_, body) = http::send(self.port, "GET", "/_world/stats", &[], "")?;
         let stats: Value = serde_json::from_str(&body).context("the world's counts")?;
         let pages = stats["pages"].as_array().cloned().unwrap_or_default();
         let count = |page: &Value| {
             let window = page["window"].as_str()?;
             let key = (page["fan_out"].as_u64()?, window[..8].to_owned(), page["page"].as_u64()?);
-            Some((key, page["times"].as_u64()?))
+            Some((key, page[what].as_u64()?))
         };
         Ok(pages.iter().filter_map(count).collect())
     }
