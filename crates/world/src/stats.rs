@@ -100,7 +100,8 @@ impl Ledger {
 
     pub(crate) fn stats(&self) -> Stats {
         let counts = self.counts.lock();
-        let mut pages: Vec<PageCount> = counts.pages.iter().map(|(key, times)| count(key, *times, &counts.begun)).collect();
+        let mut pages: Vec<PageCount> =
+            counts.pages.iter().map(|(key, times)| count(key, *times, &counts.begun)).collect();
         pages.sort();
         let status = |(outcome, count): (&Outcome, &u64)| {
             let name = match outcome {

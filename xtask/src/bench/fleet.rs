@@ -73,8 +73,16 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
             line("missions that followed another one", Some(count), Rule::NoBar),
             line("ms until the next is assigned, p50", figure("assigned_p50"), Rule::NoBar),
             line("ms until the next is assigned, p99", figure("assigned_p99"), Rule::AtMost(50.0)),
-            line("ms until its scrape is answered and noted, p50", figure("started_p50"), Rule::NoBar),
-            line("ms until its scrape is answered and noted, p99", figure("started_p99"), Rule::NoBar),
+            line(
+                "ms until its scrape is answered and noted, p50",
+                figure("started_p50"),
+                Rule::NoBar,
+            ),
+            line(
+                "ms until its scrape is answered and noted, p99",
+                figure("started_p99"),
+                Rule::NoBar,
+            ),
         ]
         .join("\n"),
     );

@@ -190,7 +190,7 @@ async fn the_last_row_of_a_key_wins_whatever_writes_it(mut world: World) {
             for n in 0..1500 {
                 // `a` may be written as an escape.
                 let a = if (n + v) % 2 == 0 { "a" } else { "\\u0061" };
-                elements.push_str(&format!("{{\"id\":\"{a}{n}\",\"v\":{}}},", round * 10 + v));
+                elements.extend([&*format!("{{\"id\":\"{a}{n}\",\"v\":{}}},", round * 10 + v)]);
             }
         }
         elements.push_str("{\"id\":\"last\",\"v\":1}]");
