@@ -23,7 +23,7 @@ const LINGER: Duration = Duration::from_millis(100);
 /// How often is looked whether something still is.
 const LOOK: Duration = Duration::from_millis(5);
 /// The most that waits in memory, in KB; a body that is larger takes all of it.
-const ROOM: usize = 16 << 10;
+const ROOM: usize = 8 << 10;
 /// How long a store that has trouble is tried again.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(500);
