@@ -71,6 +71,10 @@ impl Run {
                 self.probe(permit, &series, &least).await;
                 continue;
             }
+            // Whoever has the task by now may have this page.
+            if self.extractor.pulse.silent_for() >= self.extractor.settings.stale {
+                return Ok(Asked::Lost);
+            }
             self.tally.request();
             let begun = Instant::now();
             let answer = self.extractor.client.fetch(&request.url).await;

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lavra_tasks::Pulse;
 use lavra_tasks::model::{ProcessId, Token};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
@@ -80,6 +81,8 @@ pub struct Extractor {
     pub source: Arc<Source>,
     pub client: Arc<dyn Fetch>,
     pub process: ProcessId,
+    /// Silent for longer than [`Settings::stale`], it has lost its tasks and asks for nothing more.
+    pub pulse: Pulse,
     /// What the responses of this run are marked with.
     pub run: String,
     pub settings: Settings,

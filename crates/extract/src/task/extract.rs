@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use lavra_db::{Database, migrate};
 use lavra_tasks::model::{ProcessId, Status, TaskId};
 use lavra_tasks::store::ListFilter;
-use lavra_tasks::{Context, Failure, Handler, Outcome, Tasks};
+use lavra_tasks::{Context, Failure, Handler, Outcome, Pulse, Tasks};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::{broadcast, mpsc};
@@ -109,7 +109,7 @@ impl Extract {
         }
         let retried = order.retry.then(|| order.scope(&source, Timestamp::now())).transpose()?;
         let (run, stop) = (context.id().to_string(), CancellationToken::new());
-        let (extractor, heard) = self.extractor(source, context.process(), run, stop.clone())?;
+        let (extractor, heard) = self.extractor(source, (context.process(), context.pulse()), run, stop.clone())?;
         let host = Arc::clone(&extractor.host);
         let listening = tokio::spawn(listen(heard, context.clone(), host, self.told.clone()));
         let running = async {
@@ -126,7 +126,7 @@ impl Extract {
     fn extractor(
         &self,
         source: Source,
-        process: ProcessId,
+        (process, pulse): (ProcessId, Pulse),
         run: String,
         stop: CancellationToken,
     ) -> Result<(Extractor, mpsc::UnboundedReceiver<Event>)> {
@@ -137,6 +137,7 @@ impl Extract {
             host: Host::new(source.limits.in_flight, self.settings.breaker),
             source: Arc::new(source),
             process,
+            pulse,
             run,
             settings: self.settings,
             events,
@@ -147,7 +148,13 @@ impl Extract {
 
     /// Helps with the runs of other processes, as `process`, until `stop`: a run is one process's
     /// task, and its rows are for all to claim. Only on PostgreSQL are there others.
-    pub async fn help(self, tasks: Tasks, process: ProcessId, stop: CancellationToken) {
+    pub async fn help(
+        self,
+        tasks: Tasks,
+        process: ProcessId,
+        pulse: Pulse,
+        stop: CancellationToken,
+    ) {
         if matches!(self.database, Database::Duck(_)) {
             return;
         }
@@ -157,7 +164,7 @@ impl Extract {
                 () = stop.cancelled() => return,
             }
             let helped = match self.run_of_another(&tasks, process).await {
-                Ok(Some(id)) => self.help_with(id, &tasks, process, &stop).await,
+                Ok(Some(id)) => self.help_with(id, &tasks, (process, pulse.clone()), &stop).await,
                 Ok(None) => continue,
                 Err(error) => Err(error.into()),
             };
@@ -190,7 +197,7 @@ impl Extract {
         &self,
         id: TaskId,
         tasks: &Tasks,
-        process: ProcessId,
+        process: (ProcessId, Pulse),
         stop: &CancellationToken,
     ) -> Result<()> {
         let order: Order = serde_json::from_value(tasks.input(id).await?)

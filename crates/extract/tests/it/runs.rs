@@ -80,6 +80,7 @@ pub(crate) async fn extractor(
         source: Arc::new(source),
         client: Arc::clone(paper) as _,
         process: world.process().await,
+        pulse: lavra_tasks::Pulse::default(),
         run: "test".into(),
         settings,
         events,

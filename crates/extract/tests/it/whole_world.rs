@@ -82,6 +82,7 @@ async fn run(world: &World, outside: &Outside) -> Summary {
         client: Arc::new(Client::new(&source, true).unwrap()),
         source: Arc::new(source),
         process: world.process().await,
+        pulse: lavra_tasks::Pulse::default(),
         run: "test".into(),
         settings,
         events,

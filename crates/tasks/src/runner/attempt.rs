@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::pulse::Pulse;
 use super::report::Reporter;
 use crate::machine::Snapshot;
 use crate::model::{Actor, Claimed, ProcessId, Status, TaskId, Token};
@@ -37,6 +38,7 @@ pub(super) struct Told {
 pub(crate) struct Attempt {
     pub(crate) task: Claimed,
     process: ProcessId,
+    pulse: Pulse,
     told: Mutex<Told>,
     /// Whether the reporter knows already that something was told.
     pub(super) noted: AtomicBool,
@@ -45,11 +47,12 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    pub(crate) fn new(task: Claimed, process: ProcessId) -> Self {
+    pub(crate) fn new(task: Claimed, process: ProcessId, pulse: Pulse) -> Self {
         let told = Told { state: "Started".into(), ..Told::default() };
         Self {
             task,
             process,
+            pulse,
             told: Mutex::new(told),
             noted: AtomicBool::new(false),
             stop: CancellationToken::new(),
@@ -111,6 +114,11 @@ impl Context {
     /// The process that runs it: what it takes in tables of its own is lost when this process is.
     pub fn process(&self) -> ProcessId {
         self.attempt.process
+    }
+
+    /// Whether that process says in time that it lives.
+    pub fn pulse(&self) -> Pulse {
+        self.attempt.pulse.clone()
     }
 
     /// Counts the claims of this task from 1 and never goes back.

@@ -12,8 +12,12 @@ use super::Shared;
 
 pub(super) async fn until_known(shared: &Shared) {
     let mut pause = Duration::from_millis(100);
-    while let Err(error) = shared.tasks.store().beat(shared.process.clone(), Vec::new()).await {
-        tracing::warn!(%error, "cannot register this process yet");
+    loop {
+        let begun = Instant::now();
+        match shared.tasks.store().beat(shared.process.clone(), Vec::new()).await {
+            Ok(_) => return shared.pulse.felt(begun),
+            Err(error) => tracing::warn!(%error, "cannot register this process yet"),
+        }
         tokio::select! {
             () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_secs(2)),
             () = shared.stop.cancelled() => return,
@@ -23,19 +27,19 @@ pub(super) async fn until_known(shared: &Shared) {
 
 pub(super) async fn keep(shared: Arc<Shared>) {
     let mut cancels = shared.tasks.cancels();
-    let mut last_good = Instant::now();
     loop {
         tokio::select! {
             () = tokio::time::sleep(shared.config.heartbeat) => {}
             () = cancels.rung() => {}
         }
+        let begun = Instant::now();
         match shared.tasks.beat(shared.process.clone(), shared.held.list()).await {
             Ok(lost) => {
-                last_good = Instant::now();
+                shared.pulse.felt(begun);
                 shared.held.lose(&lost);
             }
             Err(error) => {
-                let silent = last_good.elapsed();
+                let silent = shared.pulse.silent_for();
                 tracing::warn!(%error, ?silent, "the heartbeat was not written");
             }
         }

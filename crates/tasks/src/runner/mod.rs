@@ -15,6 +15,7 @@ mod attempt;
 mod beat;
 mod held;
 mod pace;
+mod pulse;
 mod report;
 
 use std::collections::HashMap;
@@ -38,6 +39,7 @@ use report::{Ended, Reporter};
 
 pub(crate) use attempt::Attempt;
 pub use attempt::{Context, Stop};
+pub use pulse::Pulse;
 
 /// How a runner behaves. The defaults are the documented ones.
 #[derive(Clone, Debug)]
@@ -80,6 +82,7 @@ pub struct Runner {
     tasks: Tasks,
     registry: Registry,
     config: Config,
+    pulse: Pulse,
 }
 
 /// What the parts of a running runner share.
@@ -88,6 +91,7 @@ struct Shared {
     registry: Registry,
     config: Config,
     process: Process,
+    pulse: Pulse,
     held: Arc<Held>,
     pace: Pace,
     turns: Arc<Semaphore>,
@@ -99,12 +103,17 @@ struct Shared {
 impl Runner {
     pub fn new(tasks: Tasks, registry: Registry, config: Config) -> Self {
         let process = ProcessId(tasks.store().clock().new_id());
-        Self { process, tasks, registry, config }
+        Self { process, tasks, registry, config, pulse: Pulse::new() }
     }
 
     /// By what its claims are known.
     pub fn process(&self) -> ProcessId {
         self.process
+    }
+
+    /// Whether it says in time that it lives.
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.clone()
     }
 
     /// Runs until `stop`; then claims nothing more, gives running attempts their grace, writes
@@ -129,6 +138,7 @@ impl Runner {
             registry: self.registry,
             config: self.config,
             process,
+            pulse: self.pulse,
             held,
             seconds,
             stop,
@@ -181,7 +191,7 @@ async fn claim_until_stopped(shared: &Arc<Shared>, reporter: &Reporter, attempts
         waker.claimed(count, count < limit).await;
         let started: Vec<_> = claimed
             .into_iter()
-            .map(|task| Arc::new(Attempt::new(task, shared.process.id)))
+            .map(|task| Arc::new(Attempt::new(task, shared.process.id, shared.pulse.clone())))
             .collect();
         shared.held.add(&started);
         shared.pace.started(count);

@@ -118,6 +118,7 @@ impl Simulation {
             source: Arc::new(self.source.clone()),
             client: Arc::clone(&self.outside) as _,
             process,
+            pulse: lavra_tasks::Pulse::default(),
             run: process.to_string(),
             settings: self.settings,
             events,
