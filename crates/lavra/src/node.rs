@@ -195,7 +195,12 @@ impl Node {
         let mut helping = None;
         let runner = self.parts.run.then(|| {
             let runner = Runner::new(self.tasks.clone(), self.registry, self.runner);
-            let help = self.extract.help(self.tasks.clone(), runner.process(), runner.pulse(), stop.clone());
+            let help = self.extract.help(
+                self.tasks.clone(),
+                runner.process(),
+                runner.pulse(),
+                stop.clone(),
+            );
             let attend = (!self.parts.only_extract).then(|| {
                 let attend = self.orchestrator.attend(self.tasks.clone(), stop.clone());
                 let test = self.fleet.clone().test_now_and_then(stop.clone());

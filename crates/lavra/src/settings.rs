@@ -208,6 +208,7 @@ impl Settings {
             Some(name) => Schema::parse(name)?,
             None => environment.schema()?,
         };
+        let stale = millis(file.tasks.stale_ms, Duration::from_secs(10));
         Ok(Self {
             target,
             schema,
@@ -221,8 +222,8 @@ impl Settings {
                 .or(file.artefacts)
                 .unwrap_or_else(|| DEFAULT_ARTEFACTS.into()),
             archive: options.archive.clone().or(file.archive),
-            runner: runner(options, &file.runner),
-            stale: millis(file.tasks.stale_ms, Duration::from_secs(10)),
+            runner: runner(options, &file.runner, stale),
+            stale,
             backoff: backoff(&file.tasks),
             cleanup_cron: file.tasks.cleanup_cron.unwrap_or_else(|| "17 3 * * *".into()),
             types: file.tasks.types,
@@ -247,7 +248,7 @@ fn millis(value: Option<u64>, default: Duration) -> Duration {
     value.map_or(default, Duration::from_millis)
 }
 
-fn runner(options: &Options, file: &RunnerFile) -> lavra_tasks::RunnerConfig {
+fn runner(options: &Options, file: &RunnerFile, stale: Duration) -> lavra_tasks::RunnerConfig {
     let default = lavra_tasks::RunnerConfig::default();
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     lavra_tasks::RunnerConfig {
@@ -258,6 +259,7 @@ fn runner(options: &Options, file: &RunnerFile) -> lavra_tasks::RunnerConfig {
             .unwrap_or(default.concurrency)
             .clamp(1, 10_000),
         heartbeat: millis(file.heartbeat_ms, default.heartbeat),
+        stale,
         poll: millis(file.poll_ms, default.poll),
         grace: file.grace_seconds.map_or(default.grace, Duration::from_secs),
         ..default

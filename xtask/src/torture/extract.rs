@@ -15,6 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -41,6 +42,10 @@ const MONTHS: [&str; 2] = ["2025-03", "2025-04"];
 const DRIFTS: [(u64, &str, u64, i64); 2] = [(6, MONTHS[0], 8, 30), (9, MONTHS[1], 6, -20)];
 /// How long each answer takes, by how many processes ask: the kills are to fall into the work.
 const LATENCY_MS: [(usize, u64); 2] = [(1, 30), (3, 200)];
+/// Every so many kills, where there are several processes, another one is frozen for so long that it
+/// is taken for dead, and wakes up.
+const FROZEN_EVERY: u64 = 10;
+const FROZEN: Duration = Duration::from_millis(4000);
 /// How long a world may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The values of the fan-out.
@@ -120,11 +125,10 @@ impl Scene {
         Ok(Self { lavra, directory, database, port, _world: world })
     }
 
-    fn torture(&self, processes: usize, kills: u64, seed: u64) -> Result<String> {
+    fn torture(self, processes: usize, kills: u64, seed: u64) -> Result<String> {
         let mut random = Random::new(seed);
         let mut running: Vec<Option<Daemon>> = (0..processes).map(|_| None).collect();
-        let mut noted: BTreeMap<Page, u64> = BTreeMap::new();
-        let mut in_the_work = 0;
+        let mut noted = Noted::default();
         for kill in 1..=kills {
             for (place, process) in running.iter_mut().enumerate() {
                 let is_alive = process.as_mut().map(Daemon::is_alive).transpose()?;
@@ -134,21 +138,20 @@ impl Scene {
                 }
             }
             interrupt::sleep(Duration::from_millis(random.between(100, 2500)))?;
+            let victim = random.below(processes as u64) as usize;
+            if processes > 1 && kill % FROZEN_EVERY == 0 {
+                let frozen = running[(victim + 1) % processes].as_ref();
+                frozen.inspect(|process| process.signal(Signal::STOP));
+                interrupt::sleep(FROZEN)?;
+                self.note(&mut noted, kill)?;
+                frozen.inspect(|process| process.signal(Signal::CONT));
+                interrupt::sleep(Duration::from_millis(random.between(100, 2500)))?;
+            }
             // Dropped, it is killed and waited for.
-            running[random.below(processes as u64) as usize] = None;
-            // Read before the counts: a page that becomes durable in between is noted next time.
-            // Before the first run there are no tables; right after a kill the file may still be held.
-            let durable = self.durable().unwrap_or_default();
-            let begun = self.counted("begun")?;
-            if durable.iter().any(|page| !noted.contains_key(page)) {
-                in_the_work = kill;
-            }
-            for page in durable {
-                let times = begun.get(&page).copied().unwrap_or(0);
-                noted.entry(page).or_insert(times);
-            }
+            running[victim] = None;
+            self.note(&mut noted, kill)?;
             if kill % 20 == 0 {
-                output::note(&format!("{kill} killed, {} pages are durable", noted.len()));
+                output::note(&format!("{kill} killed, {} pages are durable", noted.pages.len()));
             }
         }
         drop(running);
@@ -156,30 +159,49 @@ impl Scene {
         ensure!(summary["failed"] == 0 && summary["partial"] == 0, "not complete: {summary}");
         // Of a process that was too slow and lost its task, requests may still be under way.
         let (begun, served) = (self.counted("begun")?, self.counted("times")?);
-        let again: Vec<&Page> = noted
-            .iter()
-            .filter(|(page, times)| begun.get(*page) > Some(*times))
-            .map(|(page, _)| page)
-            .collect();
-        let (by_drift, wrongly): (Vec<&Page>, Vec<&Page>) =
-            again.into_iter().partition(|page| has_drifted(page));
+        noted.hold_against(&begun, kills);
         let durable = self.durable()?;
         let requests = self.summary()?["requests"].clone();
-        ensure!(wrongly.is_empty(), "durable, and served again: {wrongly:?}");
+        if !noted.wrongly.is_empty() {
+            let logs = self.directory.keep();
+            bail!(
+                "durable, and asked for again (page, noted at and again by which kill): {:?}\nthe logs are in {}",
+                noted.wrongly,
+                logs.display()
+            );
+        }
         ensure!(requests == 0, "a further run asked {requests} times");
         let records = self.compare()?;
         let still = |page: &&Page| !has_drifted(page);
         let stored = durable.iter().filter(still).count();
         let given: u64 = served.iter().filter(|(page, _)| still(page)).map(|(_, n)| n).sum();
         Ok(format!(
-            "{kills} kills, {in_the_work} of them before the last page was durable; {} pages with {records} records, each there once and as the world has \
+            "{kills} kills, {} of them before the last page was durable; {} pages with {records} records, each there once and as the world has \
              it; {} pages were served to a process that died before they were durable; of those that \
              were durable none was asked for again, but {} of the two lists that changed; a further \
              run asked for nothing",
+            noted.in_the_work,
             durable.len(),
             given.saturating_sub(stored as u64),
-            by_drift.len(),
+            noted.by_drift.len(),
         ))
+    }
+
+    /// Notes what is durable by now, and what was asked for again although it was.
+    fn note(&self, noted: &mut Noted, kill: u64) -> Result<()> {
+        // Read before the counts: a page that becomes durable in between is noted next time.
+        // Before the first run there are no tables; right after a kill the file may still be held.
+        let durable = self.durable().unwrap_or_default();
+        let begun = self.counted("begun")?;
+        noted.hold_against(&begun, kill);
+        for page in durable {
+            let times = begun.get(&page).copied().unwrap_or(0);
+            noted.pages.entry(page).or_insert_with(|| {
+                noted.in_the_work = kill;
+                (times, kill)
+            });
+        }
+        Ok(())
     }
 
     /// Holds every record that is stored against the world's, by its key and its hash; and has the
@@ -255,6 +277,32 @@ impl Scene {
             Some((key, page[what].as_u64()?))
         };
         Ok(pages.iter().filter_map(count).collect())
+    }
+}
+
+/// The pages that were durable at some time.
+#[derive(Default)]
+struct Noted {
+    /// How often each was asked for before it was noted, and by which kill that was.
+    pages: BTreeMap<Page, (u64, u64)>,
+    by_drift: BTreeSet<Page>,
+    wrongly: BTreeMap<Page, (u64, u64)>,
+    /// The last kill after which there was a new one.
+    in_the_work: u64,
+}
+
+impl Noted {
+    fn hold_against(&mut self, begun: &BTreeMap<Page, u64>, kill: u64) {
+        for (page, (times, at)) in &self.pages {
+            if begun.get(page) <= Some(times) {
+                continue;
+            }
+            if has_drifted(page) {
+                self.by_drift.insert(page.clone());
+            } else {
+                self.wrongly.entry(page.clone()).or_insert((*at, kill));
+            }
+        }
     }
 }
 

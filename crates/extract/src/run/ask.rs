@@ -33,7 +33,7 @@ pub(super) enum Asked {
     /// Trying again may help, and has not so far.
     GaveUp(Failure),
     Refused(Failure),
-    /// Whoever has the task now, it is not this process.
+    /// Somebody else has the task now, or may have.
     Lost,
     Stopped,
 }
@@ -72,7 +72,7 @@ impl Run {
                 continue;
             }
             // Whoever has the task by now may have this page.
-            if self.extractor.pulse.silent_for() >= self.extractor.settings.stale {
+            if !self.holds(task.token) {
                 return Ok(Asked::Lost);
             }
             self.tally.request();
@@ -99,6 +99,7 @@ impl Run {
                 Reading::Retry(failure) => failure,
             };
             if self.keep_failure(&asked_for, answer, &failure).await == Some(Written::Lost) {
+                self.lose(task.token);
                 return Ok(Asked::Lost);
             }
             // An outage is nobody's fault.

@@ -23,10 +23,17 @@ const HALVED_AGAIN_AFTER: i32 = 2;
 
 /// What came of asking for totals.
 enum Found {
-    Totals { windows: Vec<Window>, arrivals: Vec<Arrival> },
-    Failed { failure: Failure, window: usize, windows: Vec<Window> },
+    Totals {
+        windows: Vec<Window>,
+        arrivals: Vec<Arrival>,
+    },
+    Failed {
+        failure: Failure,
+        window: usize,
+        windows: Vec<Window>,
+    },
     Refused(String),
-    Lost,
+    /// Told to stop, or not known to hold the task any more.
     Stopped,
 }
 
@@ -113,8 +120,7 @@ impl Run {
                 }
                 Asked::Refused(failure) => return Ok(Found::Refused(failure.error)),
                 Asked::PastEnd => return Ok(Found::Refused("page 1 is past the end".into())),
-                Asked::Lost => return Ok(Found::Lost),
-                Asked::Stopped => return Ok(Found::Stopped),
+                Asked::Lost | Asked::Stopped => return Ok(Found::Stopped),
             }
         }
         let max_pages = self.source().limits.max_pages;
@@ -152,10 +158,6 @@ impl Run {
             }
             Found::Failed { failure, window, windows } => {
                 self.discovery_failed(task, failure, window, windows).await?;
-                Ok(None)
-            }
-            Found::Lost => {
-                self.tell(Event::TaskLost { task: task.task_id });
                 Ok(None)
             }
             Found::Stopped => {

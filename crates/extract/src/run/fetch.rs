@@ -47,8 +47,13 @@ impl Run {
             let stored = self.stored(&task).await?;
             let pass = self.pass(&task, &windows, &stored).await?;
             if pass.is_lost {
-                self.tell(Event::TaskLost { task: task.task_id });
-                return Ok(());
+                let id = task.task_id.clone();
+                let Some(again) = self.claim(task, Happening::ClaimedToFetch, true).await? else {
+                    self.tell(Event::TaskLost { task: id });
+                    return Ok(());
+                };
+                task = again;
+                continue;
             }
             let Some(next) = self.reconcile(task, &windows, pass).await? else { return Ok(()) };
             task = next;
@@ -132,7 +137,10 @@ impl Run {
                             Came::Moved { total, before }
                         }
                     }
-                    Ok(Written::Lost) => Came::Lost,
+                    Ok(Written::Lost) => {
+                        self.lose(task.token);
+                        Came::Lost
+                    }
                     Err(_) => Came::Stopped,
                 }
             }

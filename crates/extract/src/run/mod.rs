@@ -13,7 +13,7 @@ mod probe;
 mod tally;
 mod under_way;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ use lavra_tasks::model::{ProcessId, Token};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::breaker;
@@ -81,7 +82,7 @@ pub struct Extractor {
     pub source: Arc<Source>,
     pub client: Arc<dyn Fetch>,
     pub process: ProcessId,
-    /// Silent for longer than [`Settings::stale`], it has lost its tasks and asks for nothing more.
+    /// What it held before a long silence it asks nothing more of, until it has claimed it again.
     pub pulse: Pulse,
     /// What the responses of this run are marked with.
     pub run: String,
@@ -109,6 +110,8 @@ struct Run {
     tally: Tally,
     /// Tasks that this run leaves as they are.
     left: Mutex<HashSet<ExtractionId>>,
+    /// When this run claimed what it holds, by the token.
+    claimed: Mutex<HashMap<Token, Instant>>,
     /// What waits are spread by: the process's own, so that a simulation can be repeated.
     luck: Mutex<StdRng>,
     /// When the run began: an open month that was fetched since is fresh.
@@ -149,6 +152,7 @@ impl Extractor {
             sink,
             tally: Tally::default(),
             left: Mutex::default(),
+            claimed: Mutex::default(),
             luck: Mutex::new(luck),
             begun,
         });
@@ -413,10 +417,30 @@ impl Run {
             persist(self.store(), vec![write]).await?;
             return Ok(None);
         }
+        tokio::select! {
+            () = self.extractor.pulse.regained() => {}
+            () = self.extractor.stop.cancelled() => return Ok(None),
+        }
         let next = next(&task, happening, self.now())?;
         let held = Held::Claimed { by: self.extractor.process, begun };
+        let (begun, before) = (Instant::now(), task.token);
         let token = self.take(write(&task, change(next.clone(), held))).await?;
-        Ok(token.map(|token| with_token(after(task, &next), token)))
+        self.lose(before);
+        Ok(token.map(|token| {
+            self.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(token, begun);
+            with_token(after(task, &next), token)
+        }))
+    }
+
+    /// Whether nobody else can have what was claimed with this token.
+    fn holds(&self, token: Token) -> bool {
+        let claimed = self.claimed.lock().unwrap_or_else(PoisonError::into_inner);
+        claimed.get(&token).is_some_and(|at| self.extractor.pulse.is_unbroken_since(*at))
+    }
+
+    /// Asks for nothing more of what was claimed with this token.
+    fn lose(&self, token: Token) {
+        self.claimed.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
     }
 
     /// Writes a claim. One that was heard though its answer was lost cannot be written again: the

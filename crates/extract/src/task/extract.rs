@@ -109,7 +109,8 @@ impl Extract {
         }
         let retried = order.retry.then(|| order.scope(&source, Timestamp::now())).transpose()?;
         let (run, stop) = (context.id().to_string(), CancellationToken::new());
-        let (extractor, heard) = self.extractor(source, (context.process(), context.pulse()), run, stop.clone())?;
+        let (extractor, heard) =
+            self.extractor(source, (context.process(), context.pulse()), run, stop.clone())?;
         let host = Arc::clone(&extractor.host);
         let listening = tokio::spawn(listen(heard, context.clone(), host, self.told.clone()));
         let running = async {

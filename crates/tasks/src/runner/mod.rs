@@ -49,6 +49,8 @@ pub struct Config {
     /// Attempts that run at once.
     pub concurrency: usize,
     pub heartbeat: Duration,
+    /// After how long a silence others take this process for dead.
+    pub stale: Duration,
     /// Between looks at the database when nothing rings.
     pub poll: Duration,
     /// The same where no notification is known to arrive.
@@ -65,6 +67,7 @@ impl Default for Config {
             name: "lavra".into(),
             concurrency: 32,
             heartbeat: Duration::from_secs(3),
+            stale: Duration::from_secs(10),
             poll: Duration::from_secs(1),
             poll_blind: Duration::from_millis(40),
             grace: Duration::from_secs(10),
@@ -103,7 +106,8 @@ struct Shared {
 impl Runner {
     pub fn new(tasks: Tasks, registry: Registry, config: Config) -> Self {
         let process = ProcessId(tasks.store().clock().new_id());
-        Self { process, tasks, registry, config, pulse: Pulse::new() }
+        let pulse = Pulse::new(config.stale);
+        Self { process, tasks, registry, config, pulse }
     }
 
     /// By what its claims are known.

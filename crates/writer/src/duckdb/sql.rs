@@ -64,7 +64,25 @@ fn value(column: &Column, cast: &str) -> String {
         );
     }
     let part = if column.is_list { "json_extract" } else { "json_extract_string" };
-    format!("{cast}({part}(item, {pointer}) AS {})", column.kind)
+    let mut found = format!("{part}(item, {pointer})");
+    if is_whole(&column.kind) {
+        // DuckDB would round 1.5 to 2.
+        let (text, no_number) = if column.is_list {
+            (format!("CAST({found} AS VARCHAR)"), "to_json('no whole numbers')")
+        } else {
+            (found.clone(), "'no whole number'")
+        };
+        found =
+            format!("CASE WHEN regexp_matches({text}, '[.eE]') THEN {no_number} ELSE {found} END");
+    }
+    format!("{cast}({found} AS {})", column.kind)
+}
+
+/// Whether a type is one of whole numbers, or of lists of them.
+fn is_whole(kind: &str) -> bool {
+    let each = kind.split('[').next().unwrap_or(kind);
+    let each = each.strip_prefix('U').unwrap_or(each);
+    ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"].contains(&each)
 }
 
 /// Where a column's value stands in an element, as a JSON pointer.

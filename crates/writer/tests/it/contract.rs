@@ -17,6 +17,7 @@ lavra_testkit::on_each_engine!(
     keys_without_a_column_are_counted,
     an_insert_of_what_is_there_is_a_failed_item,
     types_are_those_of_the_table,
+    what_is_no_whole_number_is_not_rounded_to_one,
     a_missing_table_is_a_schema_error,
     a_key_without_a_unique_index_is_a_schema_error,
     a_missing_table_is_made_when_that_is_asked_for,
@@ -260,6 +261,35 @@ async fn types_are_those_of_the_table(mut world: World) {
             9_007_199_254_740_993_i64, true, "2024-02-29", true, "b,c", true, { "a": [1, null] },
             "550e8400-e29b-41d4-a716-446655440000", "{\"x\":1}",
         ])
+    );
+}
+
+async fn what_is_no_whole_number_is_not_rounded_to_one(mut world: World) {
+    world
+        .execute("CREATE TABLE public.counted (id VARCHAR PRIMARY KEY, n INTEGER, many BIGINT[])")
+        .await;
+    world.start().await;
+    let elements = json!([
+        { "id": "a", "n": 1.5 },
+        { "id": "b", "n": "2.5" },
+        { "id": "c", "n": 7 },
+        { "id": "d", "n": "-8" },
+        { "id": "e", "n": 1e2 },
+        { "id": "f", "n": 9, "many": [1, 2.5] },
+        { "id": "g", "n": 10, "many": [1, -2, null] },
+        { "id": "h", "n": null },
+        { "id": "i", "n": "three" },
+        { "id": "j", "n": true },
+        { "id": "k", "n": 2_147_483_648_i64 },
+    ]);
+    let job = world.run(&inline("counted", &elements)).await;
+    assert_eq!(job["progress"]["success_count"], 4, "{job}");
+    let indexes: Vec<u64> = failed(&job).into_keys().collect();
+    assert_eq!(indexes, [0, 1, 4, 5, 8, 9, 10]);
+    let rows = world.ask("SELECT id, n, many[2] AS second FROM public.counted ORDER BY id").await;
+    assert_eq!(
+        json!(rows),
+        json!([["c", 7, null], ["d", -8, null], ["g", 10, -2], ["h", null, null]])
     );
 }
 
