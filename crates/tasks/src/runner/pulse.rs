@@ -31,14 +31,14 @@ struct Beats {
 
 impl Pulse {
     /// Of a process that others take for dead after a silence of `stale`.
-    pub(super) fn new(stale: Duration) -> Self {
+    pub fn new(stale: Duration) -> Self {
         let now = Instant::now();
         let beats = Mutex::new(Beats { last: now, since: now });
         Self(Some(Arc::new(Kept { most: stale * 3 / 4, beats })))
     }
 
     /// A heartbeat that was begun at `at` is written now.
-    pub(super) fn felt(&self, at: Instant) {
+    pub fn felt(&self, at: Instant) {
         if let Some(kept) = &self.0 {
             let mut beats = kept.beats.lock().unwrap_or_else(PoisonError::into_inner);
             if beats.last.elapsed() > kept.most {

@@ -7,6 +7,7 @@ mod limits;
 mod outages;
 mod outside;
 mod seeds;
+mod silence;
 mod windows;
 
 use std::sync::Arc;
