@@ -256,7 +256,7 @@ fn sixty_missions_through_faults_and_kills_fill_the_table_as_the_library_has_it(
     let mut dice = SmallRng::seed_from_u64(11);
     let (mut kills, begun) = (0, Instant::now());
     loop {
-        std::thread::sleep(Duration::from_millis(dice.random_range(500..1500)));
+        std::thread::sleep(Duration::from_millis(dice.random_range(200..900)));
         let Some(counts) = counts(&place) else { continue };
         if counts["completed"] == MISSIONS {
             break;
