@@ -45,7 +45,7 @@ const LATENCY_MS: [(usize, u64); 2] = [(1, 30), (3, 200)];
 /// Every so many kills, where there are several processes, another one is frozen for so long that it
 /// is taken for dead, and wakes up.
 const FROZEN_EVERY: u64 = 10;
-const FROZEN: Duration = Duration::from_millis(4000);
+const FROZEN: Duration = Duration::from_secs(4);
 /// How long a world may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The values of the fan-out.
