@@ -22,7 +22,7 @@ use crate::machine::mission::Wish;
 use crate::machine::worker::View;
 use crate::model::{
     Checkpoint, EventKind, LogEntry, LogId, MediaType, Mission, MissionId, MissionStatus, Mode,
-    Proxy, ProxyId, SessionId, Worker, WorkerId, Writer, WriterId,
+    Proxy, ProxyId, SessionId, Waiting, Worker, WorkerId, Writer, WriterId,
 };
 use crate::settings::Adjustable;
 
@@ -212,6 +212,90 @@ impl Counts {
     }
 }
 
+/// What ended within a piece of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    /// When the piece begins.
+    pub at: Timestamp,
+    pub completed: i64,
+    pub failed: i64,
+    /// Of the missions that were completed.
+    pub ads: i64,
+}
+
+/// So many wait for the same thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    pub who: Waiter,
+    pub what: WaitsFor,
+    pub count: i64,
+    /// Since when the one does that has waited longest.
+    pub since: Option<Timestamp>,
+}
+
+impl Wait {
+    /// Each thing that is waited for once: a named one comes from a database in two parts, with and
+    /// without data.
+    pub(crate) fn merged(waits: Vec<Self>) -> Vec<Self> {
+        let mut merged: Vec<Self> = Vec::with_capacity(waits.len());
+        for wait in waits {
+            match merged.iter_mut().find(|it| (it.who, it.what) == (wait.who, wait.what)) {
+                None => merged.push(wait),
+                Some(there) => {
+                    there.count += wait.count;
+                    there.since = there.since.into_iter().chain(wait.since).min();
+                }
+            }
+        }
+        merged.sort_by_key(|wait| (wait.who, std::cmp::Reverse(wait.count), wait.what));
+        merged
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Waiter {
+    Mission,
+    Worker,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum WaitsFor {
+    /// In the queue, until a worker is free.
+    Turn,
+    /// In the queue with its data there, until it is written.
+    Write,
+    Named(Waiting),
+}
+
+impl WaitsFor {
+    /// What a mission of the queue, or one that runs, waits for.
+    pub fn of(mission: &Mission) -> Option<Self> {
+        match (mission.status, mission.waiting) {
+            (MissionStatus::Queued | MissionStatus::Running, Some(waiting)) => {
+                Some(Self::Named(waiting))
+            }
+            (MissionStatus::Queued, None) => match (mission.queued_at, &mission.worker_data_url) {
+                (None, _) => None,
+                (Some(_), None) => Some(Self::Turn),
+                (Some(_), Some(_)) => Some(Self::Write),
+            },
+            (MissionStatus::Running, None)
+            | (MissionStatus::Completed | MissionStatus::Failed | MissionStatus::Canceled, _) => {
+                None
+            }
+        }
+    }
+
+    /// From what a statement tells: the word, and whether the data of the mission is there.
+    pub(crate) fn read(word: Option<&str>, has_data: bool) -> Self {
+        match word.and_then(|word| word.parse().ok()) {
+            Some(waiting) => Self::Named(waiting),
+            None if has_data => Self::Write,
+            None => Self::Turn,
+        }
+    }
+}
+
 /// Which entries of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFilter {
@@ -302,6 +386,12 @@ pub trait Store: Send + Sync + Debug {
         limit: usize,
     ) -> Result<Vec<Mission>>;
     async fn counts(&self) -> Result<Counts>;
+    /// What ended since a time, in pieces of `step`; those in which nothing did are left out.
+    async fn pace(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>>;
+    /// With what missions failed that ended since a time, the most frequent first.
+    async fn failures(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>>;
+    /// What missions and active workers wait for; missions first, the most frequent first.
+    async fn waits(&self) -> Result<Vec<Wait>>;
     async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>>;
     /// Rows of a report over what happened since a time.
     async fn report(&self, report: Report, since: Timestamp) -> Result<Vec<Value>>;

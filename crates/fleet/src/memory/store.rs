@@ -1,5 +1,6 @@
 //! The store over the tables.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,6 +10,7 @@ use lavra_tasks::model::{ProcessId, Token};
 use serde_json::{Value, json};
 
 use super::{Memory, WRITES};
+use crate::code::ErrorCode;
 use crate::error::Result;
 use crate::machine::Step;
 use crate::machine::mission::{Wish, granted, refusal, to_the_writer};
@@ -20,7 +22,7 @@ use crate::model::{
 use crate::settings::Adjustable;
 use crate::store::{
     Assigned, Control, Counts, Edit, Edited, Filter, Leased, LogFilter, NewMission, NewProxy,
-    NewWorker, NewWriter, Opened, Opening, Report, Store, Thing,
+    NewWorker, NewWriter, Opened, Opening, Pace, Report, Store, Thing, Wait, Waiter, WaitsFor,
 };
 
 #[async_trait]
@@ -123,6 +125,58 @@ impl Store for Memory {
 
     async fn counts(&self) -> Result<Counts> {
         Ok(self.tables().counts)
+    }
+
+    async fn pace(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>> {
+        let step = step.as_micros().max(1_000_000) as i64;
+        let mut pieces: BTreeMap<i64, Pace> = BTreeMap::new();
+        for mission in self.tables().missions.values() {
+            let Some(at) = mission.finished_at.filter(|at| *at >= since) else { continue };
+            let start = at.as_microsecond().div_euclid(step) * step;
+            let begin = Timestamp::from_microsecond(start).unwrap_or(at);
+            let empty = Pace { at: begin, completed: 0, failed: 0, ads: 0 };
+            match mission.status {
+                MissionStatus::Completed => {
+                    let piece = pieces.entry(start).or_insert(empty);
+                    piece.completed += 1;
+                    piece.ads += i64::from(mission.ads_count.unwrap_or(0));
+                }
+                MissionStatus::Failed => pieces.entry(start).or_insert(empty).failed += 1,
+                MissionStatus::Queued | MissionStatus::Running | MissionStatus::Canceled => {}
+            }
+        }
+        Ok(pieces.into_values().collect())
+    }
+
+    async fn failures(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
+        let mut counted: BTreeMap<ErrorCode, i64> = BTreeMap::new();
+        for mission in self.tables().missions.values() {
+            if mission.status == MissionStatus::Failed
+                && mission.finished_at.is_some_and(|at| at >= since)
+                && let Some(code) = mission.error_code
+            {
+                *counted.entry(code).or_default() += 1;
+            }
+        }
+        let mut counted: Vec<(ErrorCode, i64)> = counted.into_iter().collect();
+        counted.sort_by_key(|(code, count)| (std::cmp::Reverse(*count), *code));
+        Ok(counted)
+    }
+
+    async fn waits(&self) -> Result<Vec<Wait>> {
+        let tables = self.tables();
+        let missions = tables.missions.values().filter_map(|mission| {
+            let since = mission.phase_started_at.or(mission.queued_at);
+            let what = WaitsFor::of(mission)?;
+            Some(Wait { who: Waiter::Mission, what, count: 1, since })
+        });
+        let workers = tables.workers.values().filter(|worker| worker.active);
+        let workers = workers.filter_map(|worker| {
+            let what = WaitsFor::Named(worker.waiting?);
+            let since = Some(worker.updated_at);
+            Some(Wait { who: Waiter::Worker, what, count: 1, since })
+        });
+        Ok(Wait::merged(missions.chain(workers).collect()))
     }
 
     async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {

@@ -7,6 +7,7 @@
 
 mod claim;
 mod conditions;
+mod glance;
 mod lease;
 mod read;
 mod report;
@@ -27,6 +28,7 @@ use lavra_db::{Clock, Pg};
 use lavra_tasks::model::{ProcessId, Token};
 use serde_json::Value;
 
+use crate::code::ErrorCode;
 use crate::error::{Error, Result};
 use crate::machine::Step;
 use crate::machine::mission::Wish;
@@ -35,7 +37,7 @@ use crate::model::{LogEntry, Mission, MissionId, Proxy, Worker, WorkerId, Writer
 use crate::settings::Adjustable;
 use crate::store::{
     Assigned, Control, Counts, Edit, Edited, Filter, Leased, LogFilter, NewMission, NewProxy,
-    NewWorker, NewWriter, Opened, Opening, Report, Store, Thing,
+    NewWorker, NewWriter, Opened, Opening, Pace, Report, Store, Thing, Wait,
 };
 
 /// How long a statement over any number of missions may take.
@@ -124,6 +126,18 @@ impl Store for Postgres {
 
     async fn counts(&self) -> Result<Counts> {
         self.count().await
+    }
+
+    async fn pace(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>> {
+        self.ended(since, step).await
+    }
+
+    async fn failures(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
+        self.failed(since).await
+    }
+
+    async fn waits(&self) -> Result<Vec<Wait>> {
+        self.waiting().await
     }
 
     async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {

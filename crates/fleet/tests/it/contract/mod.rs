@@ -1,5 +1,6 @@
 //! The contract of the store: each behaviour once, run on every engine.
 
+mod glance;
 mod leases;
 mod log;
 mod missions;

@@ -1,0 +1,91 @@
+//! What an overview shows.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use lavra_fleet::code::ErrorCode;
+use lavra_fleet::model::{Checkpoint, MissionStatus, Waiting};
+use lavra_fleet::store::{Pace, Wait, Waiter, WaitsFor};
+
+use crate::support::{World, on_each_store};
+
+on_each_store!(
+    what_ended_is_counted_by_pieces_of_time,
+    failures_are_counted_by_code,
+    what_waits_says_for_what_and_since_when,
+);
+
+const PIECE: Duration = Duration::from_secs(600);
+
+async fn ended(world: &World, status: MissionStatus, at: Timestamp, code: Option<ErrorCode>) {
+    world
+        .put(|mission| {
+            mission.status = status;
+            mission.finished_at = Some(at);
+            mission.error_code = code;
+            mission.ads_count = Some(7);
+        })
+        .await;
+}
+
+async fn what_ended_is_counted_by_pieces_of_time(world: World) {
+    let start: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
+    let at = |minutes: i64| start + SignedDuration::from_mins(minutes);
+    let (completed, failed) = (MissionStatus::Completed, MissionStatus::Failed);
+    ended(&world, completed, at(-1), None).await;
+    ended(&world, completed, at(0), None).await;
+    ended(&world, completed, at(9), None).await;
+    ended(&world, failed, at(10), Some(ErrorCode::Error203)).await;
+    ended(&world, MissionStatus::Canceled, at(10), None).await;
+    ended(&world, completed, at(45), None).await;
+    let pace = world.store.pace(start, PIECE).await.unwrap();
+    let piece = |minutes, completed, failed, ads| Pace { at: at(minutes), completed, failed, ads };
+    assert_eq!(pace, [piece(0, 2, 0, 14), piece(10, 0, 1, 0), piece(40, 1, 0, 7)]);
+}
+
+async fn failures_are_counted_by_code(world: World) {
+    let start: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
+    let failed = MissionStatus::Failed;
+    let before = start - SignedDuration::from_secs(1);
+    ended(&world, failed, before, Some(ErrorCode::Error104)).await;
+    ended(&world, failed, start, Some(ErrorCode::Error304)).await;
+    ended(&world, failed, start, Some(ErrorCode::Error203)).await;
+    ended(&world, failed, start, Some(ErrorCode::Error203)).await;
+    ended(&world, MissionStatus::Completed, start, Some(ErrorCode::Error104)).await;
+    let failures = world.store.failures(start).await.unwrap();
+    assert_eq!(failures, [(ErrorCode::Error203, 2), (ErrorCode::Error304, 1)]);
+}
+
+async fn what_waits_says_for_what_and_since_when(world: World) {
+    assert_eq!(world.store.waits().await.unwrap(), []);
+    world.bank(1).await;
+    let first = world.queue(2).await.remove(0);
+    let since = world.mission(&first).await.queued_at;
+    let at: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
+    for (has_data, started) in [(false, at), (true, at + SignedDuration::from_secs(5))] {
+        world
+            .put(|mission| {
+                mission.status = MissionStatus::Running;
+                mission.checkpoint = Some(Checkpoint::Armazenamento);
+                mission.waiting = Some(Waiting::Writer);
+                mission.phase_started_at = Some(started);
+                mission.worker_data_url = has_data.then(|| "https://a.example/b".into());
+            })
+            .await;
+    }
+    world
+        .put(|mission| {
+            mission.queued_at = Some(at);
+            mission.worker_data_url = Some("https://a.example/b".into());
+        })
+        .await;
+    let wait = |what, count, since| Wait { who: Waiter::Mission, what, count, since };
+    assert_eq!(
+        world.store.waits().await.unwrap(),
+        [
+            wait(WaitsFor::Turn, 2, since),
+            wait(WaitsFor::Named(Waiting::Writer), 2, Some(at)),
+            wait(WaitsFor::Write, 1, Some(at)),
+        ]
+    );
+}

@@ -1,0 +1,266 @@
+//! What every page has around it, and how a page becomes an answer.
+
+use askama::Template;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+
+use super::assets;
+use super::format::Format;
+use super::texts::{Common, Language, Words};
+use super::visitor::{Theme, Visitor};
+use crate::problem::Problem;
+
+/// The sections of the menu.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    Overview,
+    Missions,
+    Workers,
+    Proxies,
+    Writers,
+    Extractions,
+    Tasks,
+    Audit,
+    Settings,
+    Help,
+    /// A page that is in none.
+    None,
+}
+
+impl Section {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Overview | Self::None => "/ui",
+            Self::Missions => "/ui/missions",
+            Self::Workers => "/ui/workers",
+            Self::Proxies => "/ui/proxies",
+            Self::Writers => "/ui/writers",
+            Self::Extractions => "/ui/extractions",
+            Self::Tasks => "/ui/tasks",
+            Self::Audit => "/ui/audit",
+            Self::Settings => "/ui/settings",
+            Self::Help => "/ui/help",
+        }
+    }
+
+    fn name(self, t: &'static Common) -> &'static str {
+        match self {
+            Self::Overview | Self::None => t.nav_overview,
+            Self::Missions => t.nav_missions,
+            Self::Workers => t.nav_workers,
+            Self::Proxies => t.nav_proxies,
+            Self::Writers => t.nav_writers,
+            Self::Extractions => t.nav_extractions,
+            Self::Tasks => t.nav_tasks,
+            Self::Audit => t.nav_audit,
+            Self::Settings => t.nav_settings,
+            Self::Help => t.nav_help,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) href: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) is_here: bool,
+}
+
+/// What stands around the content of a page.
+#[derive(Debug)]
+pub(crate) struct Shell {
+    pub(crate) t: &'static Common,
+    pub(crate) words: &'static Words,
+    pub(crate) f: Format,
+    pub(crate) visitor: Visitor,
+    pub(crate) title: String,
+    section: Section,
+    /// What the page shows, as [`live`](super::live) names it; a page of none is not refreshed.
+    pub(crate) topics: &'static str,
+    /// What came of what was done on the page before.
+    pub(crate) notice: Option<String>,
+}
+
+impl Shell {
+    pub(crate) fn new(visitor: Visitor, section: Section, title: impl Into<String>) -> Self {
+        let language = visitor.language;
+        Self {
+            t: Common::of(language),
+            words: Words::of(language),
+            f: Format::new(language),
+            visitor,
+            title: title.into(),
+            section,
+            topics: "",
+            notice: None,
+        }
+    }
+
+    /// The page follows what happens to these, separated by spaces.
+    pub(crate) fn follows(mut self, topics: &'static str) -> Self {
+        self.topics = topics;
+        self
+    }
+
+    /// Shows what came of what was done before, which the address carries.
+    pub(crate) fn saying(mut self, notice: Option<String>) -> Self {
+        self.notice = notice;
+        self
+    }
+
+    pub(crate) fn menu(&self) -> [(&'static str, Vec<Link>); 3] {
+        let link = |section: Section| Link {
+            href: section.path(),
+            name: section.name(self.t),
+            is_here: self.section == section,
+        };
+        let links = |sections: &[Section]| sections.iter().copied().map(link).collect();
+        [
+            (
+                self.t.group_work,
+                links(&[Section::Overview, Section::Missions, Section::Extractions, Section::Tasks]),
+            ),
+            (self.t.group_fleet, links(&[Section::Workers, Section::Proxies, Section::Writers])),
+            (self.t.group_system, links(&[Section::Audit, Section::Settings, Section::Help])),
+        ]
+    }
+
+    pub(crate) fn style(&self) -> &'static str {
+        assets::style_path()
+    }
+
+    pub(crate) fn script(&self) -> &'static str {
+        assets::script_path()
+    }
+
+    pub(crate) fn icon(&self) -> &'static str {
+        assets::icon_path()
+    }
+
+    /// Each theme with its name, and whether it is the one in use.
+    pub(crate) fn themes(&self) -> [(&'static str, &'static str, bool); 3] {
+        let t = self.t;
+        [(Theme::System, t.theme_auto), (Theme::Light, t.theme_light), (Theme::Dark, t.theme_dark)]
+            .map(|(theme, name)| (theme.as_str(), name, self.visitor.theme == theme))
+    }
+
+    pub(crate) fn languages(&self) -> [(&'static str, &'static str, bool); 2] {
+        [(Language::Portuguese, "Português"), (Language::English, "English")]
+            .map(|(language, name)| (language.tag(), name, self.visitor.language == language))
+    }
+}
+
+/// A template as an answer.
+pub(crate) fn show(template: &impl Template) -> Response {
+    show_with(StatusCode::OK, template)
+}
+
+pub(crate) fn show_with(status: StatusCode, template: &impl Template) -> Response {
+    match template.render() {
+        Ok(text) => (status, Html(text)).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "a page was not made");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+/// Back to a page after something was done, with what is to be said there.
+pub(crate) fn back_to(path: &str, notice: &str) -> Response {
+    let separator = if path.contains('?') { '&' } else { '?' };
+    let notice: String = url::form_urlencoded::byte_serialize(notice.as_bytes()).collect();
+    Redirect::to(&format!("{path}{separator}said={notice}")).into_response()
+}
+
+/// What an address carries beside what its page is about.
+#[derive(Debug, Default, serde::Deserialize)]
+pub(crate) struct Said {
+    pub(crate) said: Option<String>,
+}
+
+impl Said {
+    /// At most a line: it comes from an address that anybody may have written.
+    pub(crate) fn text(self) -> Option<String> {
+        self.said.map(|text| text.chars().filter(|c| !c.is_control()).take(300).collect())
+    }
+}
+
+#[derive(Template)]
+#[template(path = "refused.html")]
+struct RefusedPage {
+    shell: Shell,
+    heading: &'static str,
+    says: String,
+    code: &'static str,
+}
+
+/// A problem, as a page.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    visitor: Visitor,
+    problem: Problem,
+}
+
+impl Visitor {
+    /// Turns what went wrong into a page for this visitor.
+    pub(crate) fn told<E: Into<Problem>>(&self) -> impl Fn(E) -> Trouble + use<E> {
+        let visitor = self.clone();
+        move |error| Trouble { visitor: visitor.clone(), problem: error.into() }
+    }
+}
+
+impl IntoResponse for Trouble {
+    fn into_response(self) -> Response {
+        let status = self.problem.status();
+        let t = Common::of(self.visitor.language);
+        let passes = status == StatusCode::SERVICE_UNAVAILABLE;
+        let (heading, says) = if passes {
+            (t.trouble_title, t.trouble_says.to_owned())
+        } else if status == StatusCode::NOT_FOUND {
+            (t.not_found_title, self.problem.detail().to_owned())
+        } else {
+            (t.refused_title, self.problem.detail().to_owned())
+        };
+        let code = self.problem.code().as_str();
+        let shell = Shell::new(self.visitor, Section::None, heading);
+        let shell = if passes { shell.follows("all") } else { shell };
+        show_with(status, &RefusedPage { shell, heading, says, code })
+    }
+}
+
+pub(crate) async fn not_found(visitor: Visitor) -> Response {
+    let t = Common::of(visitor.language);
+    let shell = Shell::new(visitor, Section::None, t.not_found_title);
+    let (heading, says) = (t.not_found_title, t.not_found_says.to_owned());
+    show_with(StatusCode::NOT_FOUND, &RefusedPage { shell, heading, says, code: "" })
+}
+
+/// The page that a form was on, if it is one of ours.
+pub(crate) fn came_from(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(header::REFERER).map(HeaderValue::to_str)?.ok()?;
+    let path = url::Url::parse(text).ok()?;
+    let path = path.path().to_owned() + &path.query().map(|q| format!("?{q}")).unwrap_or_default();
+    local(&path).map(str::to_owned)
+}
+
+/// An address within the pages, so that nobody is sent elsewhere.
+pub(crate) fn local(path: &str) -> Option<&str> {
+    let is_ours = path == "/ui" || path.starts_with("/ui/") || path.starts_with("/ui?");
+    let is_plain = path.bytes().all(|byte| (0x21..0x7f).contains(&byte) && byte != b'\\');
+    (is_ours && is_plain && !path.contains("//")).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_pages_are_places_to_come_back_to() {
+        for path in ["/ui", "/ui/missions?state=bank&from=2025-01-01", "/ui?said=a"] {
+            assert_eq!(local(path), Some(path));
+        }
+        for path in ["", "/", "//evil.example", "/ui//evil.example", "/uix", "https://a/ui", "/ui/\\a", "/ui/a b"] {
+            assert_eq!(local(path), None, "{path}");
+        }
+    }
+}
