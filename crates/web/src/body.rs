@@ -56,7 +56,7 @@ fn is_json(headers: &HeaderMap) -> bool {
         || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
+pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
     let mut stream = body.into_data_stream();
     let (mut kept, mut seen) = (BytesMut::new(), 0);
     while let Some(chunk) = stream.next().await {

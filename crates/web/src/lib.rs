@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod access;
 mod app;
 mod body;
 mod dead_letters;

@@ -45,6 +45,15 @@ codes! {
     MalformedJson "malformed_json" BAD_REQUEST
         "The body is not JSON"
         "Look at the line and column."
+    Unauthenticated "unauthenticated" UNAUTHORIZED
+        "Who calls is not known"
+        "Send a key that is valid: Authorization: Bearer lavra_…, or log in at /ui/login. lavra key create makes one."
+    RoleNeeded "role_needed" FORBIDDEN
+        "The key's role does not include this"
+        "needed is the role that does; lavra key create NAME --role ROLE makes such a key."
+    Csrf "csrf" FORBIDDEN
+        "The request does not carry the page's token"
+        "Load the page again and repeat it. A script sends X-CSRF-Token, a program uses a key instead of the cookie."
     ForeignOrigin "foreign_origin" FORBIDDEN
         "This page may not change anything here"
         "Requests from pages of other sites are refused. Add the name to the allowed hosts if the page is yours."
@@ -69,6 +78,9 @@ codes! {
     SourceNotFound "source_not_found" NOT_FOUND
         "Nothing of this source was extracted here"
         "Extract it first: lavra extract run SOURCE --from MONTH --to MONTH."
+    KeyNotFound "key_not_found" NOT_FOUND
+        "There is no such key"
+        "GET /keys and lavra key list have the ids."
     FleetNotFound "fleet_not_found" NOT_FOUND
         "There is no such mission, worker, proxy or writer"
         "GET /missions and GET /fleet/workers, /fleet/proxies and /fleet/writers list them."
@@ -91,8 +103,8 @@ codes! {
         "The body is too large"
         "Put what is large into a file or bucket and its address into the payload; split batches."
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE
-        "The body must be JSON"
-        "Send it with Content-Type: application/json."
+        "The body has the wrong type"
+        "Send JSON with Content-Type: application/json; the forms of pages are application/x-www-form-urlencoded."
     WrongHost "wrong_host" MISDIRECTED_REQUEST
         "This server is not addressed by that name"
         "Use localhost, 127.0.0.1 or ::1, or add the name to the allowed hosts."
@@ -105,6 +117,9 @@ codes! {
     IdempotencyKeyReused "idempotency_key_reused" UNPROCESSABLE_ENTITY
         "The Idempotency-Key belongs to another request"
         "Use a new key for a new request; repeat a request with the same body."
+    TooManyAttempts "too_many_attempts" TOO_MANY_REQUESTS
+        "Too many wrong keys from there"
+        "Wait for Retry-After, and use a key that is valid."
     InternalError "internal_error" INTERNAL_SERVER_ERROR
         "Something is wrong in lavra"
         "The log of the server has more. Please report it."
