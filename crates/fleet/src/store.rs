@@ -386,6 +386,11 @@ pub trait Store: Send + Sync + Debug {
         limit: usize,
     ) -> Result<Vec<Mission>>;
     async fn counts(&self) -> Result<Counts>;
+    /// How many missions fit.
+    async fn count(&self, filter: &Filter) -> Result<i64>;
+    /// A text that is another one whenever missions were made, or something of workers, proxies,
+    /// writers or settings has changed: what the log does not tell. Cheap, for those who ask often.
+    async fn stamp(&self) -> Result<String>;
     /// What ended since a time, in pieces of `step`; those in which nothing did are left out.
     async fn pace(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>>;
     /// With what missions failed that ended since a time, the most frequent first.

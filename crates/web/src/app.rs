@@ -9,6 +9,7 @@ use lavra_fleet::Fleet;
 use lavra_tasks::Tasks;
 
 use crate::feed::Feed;
+use crate::ui::Live;
 use crate::workers::Roster;
 
 /// What the interface shows.
@@ -35,6 +36,7 @@ pub(crate) struct Site {
     pub(crate) app: Arc<App>,
     pub(crate) feed: Arc<Feed>,
     pub(crate) roster: Arc<Roster>,
+    pub(crate) live: Arc<Live>,
 }
 
 impl Site {
@@ -42,6 +44,7 @@ impl Site {
         Self {
             feed: Arc::new(Feed::new(app.tasks.clone())),
             roster: Arc::default(),
+            live: Arc::new(Live::new(app.fleet.clone(), app.tasks.clone())),
             app: Arc::new(app),
         }
     }
@@ -74,5 +77,11 @@ impl FromRef<Site> for Arc<Feed> {
 impl FromRef<Site> for Arc<Roster> {
     fn from_ref(site: &Site) -> Self {
         Arc::clone(&site.roster)
+    }
+}
+
+impl FromRef<Site> for Arc<Live> {
+    fn from_ref(site: &Site) -> Self {
+        Arc::clone(&site.live)
     }
 }

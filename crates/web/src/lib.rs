@@ -26,6 +26,7 @@ mod serve;
 mod sql;
 mod tasks;
 mod types;
+mod ui;
 mod verbs;
 mod wire;
 mod workers;

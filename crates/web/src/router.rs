@@ -12,7 +12,7 @@ use crate::problem::{Code, Problem};
 use crate::verbs::Split;
 use crate::{
     dead_letters, deadline, docs, events, extractions, fleet, guard, health, metrics, openapi,
-    schedules, secure, sql, tasks, types, workers,
+    schedules, secure, sql, tasks, types, ui, workers,
 };
 
 /// The interface as a service: behind a socket by [`serve`](crate::serve()), or called in process.
@@ -22,11 +22,13 @@ pub fn router(app: App) -> Router {
     let site = Site::new(app);
     // The layers from the inside out.
     let routes = openapi::described(routes())
+        .merge(ui::routes())
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_that_way)
         .layer(from_fn(deadline::keep))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(site.clone(), guard::check))
+        .layer(from_fn(ui::explain))
         .layer(from_fn(secure::headers))
         .layer(from_fn(metrics::count))
         .with_state(site);

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lavra_db::duckdb::{self, Row};
+use lavra_db::duckdb::{self, Row, params_from_iter};
 use lavra_db::{micros, timestamp};
 
 use super::DuckDb;
+use super::condition::Conditions;
 use crate::code::ErrorCode;
 use crate::error::Result;
-use crate::store::{Pace, Wait, Waiter, WaitsFor};
+use crate::store::{Filter, Pace, Wait, Waiter, WaitsFor};
 
 const PACE: &str = "
 SELECT epoch_us(finished_at) // $2 * $2,
@@ -37,7 +38,30 @@ FROM public.workers WHERE active AND waiting IS NOT NULL
 GROUP BY waiting
 ORDER BY 1 DESC, 4 DESC, 2";
 
+const STAMP: &str = "
+SELECT concat_ws(' ',
+    (SELECT max(id) FROM public.missions),
+    (SELECT concat(count(*), ' ', max(updated_at)) FROM public.workers),
+    (SELECT concat(count(*), ' ', max(last_used_at), max(last_test_at), sum(fail_count),
+                   count(*) FILTER (WHERE active), count(in_use_by_worker_id),
+                   sum(hash(concat(name, host, port, username)))) FROM public.proxies),
+    (SELECT concat(count(*), ' ', max(updated_at), max(last_test_at)) FROM public.writers),
+    (SELECT concat(mode, task_id, adjustable) FROM public.fleet_settings))";
+
 impl DuckDb {
+    pub(super) async fn how_many(&self, filter: &Filter) -> Result<i64> {
+        let conditions = Conditions::of_missions(filter)?;
+        let sql = format!("SELECT count(*) FROM public.missions WHERE {}", conditions.sql());
+        let params = params_from_iter(conditions.params);
+        let found = self.select("count missions", &sql, params, |row| row.get(0)).await?;
+        Ok(found.into_iter().next().unwrap_or(0))
+    }
+
+    pub(super) async fn stamped(&self) -> Result<String> {
+        let found = self.select("see whether something has changed", STAMP, (), |row| row.get(0));
+        Ok(found.await?.into_iter().next().unwrap_or_default())
+    }
+
     pub(super) async fn ended(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>> {
         let step = step.as_micros().max(1_000_000) as i64;
         self.select("see what ended when", PACE, (micros(since), step), pace).await

@@ -102,6 +102,14 @@ impl Store for DuckDb {
         self.count_missions().await
     }
 
+    async fn count(&self, filter: &Filter) -> Result<i64> {
+        self.how_many(filter).await
+    }
+
+    async fn stamp(&self) -> Result<String> {
+        self.stamped().await
+    }
+
     async fn pace(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>> {
         self.ended(since, step).await
     }

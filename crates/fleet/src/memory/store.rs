@@ -127,6 +127,18 @@ impl Store for Memory {
         Ok(self.tables().counts)
     }
 
+    async fn count(&self, filter: &Filter) -> Result<i64> {
+        Ok(self.tables().matching(filter).count() as i64)
+    }
+
+    async fn stamp(&self) -> Result<String> {
+        let tables = self.tables();
+        let newest = tables.missions.last_key_value().map(|(id, _)| id);
+        let (workers, proxies) = (&tables.workers, &tables.proxies);
+        let all = (newest, workers, proxies, &tables.writers, tables.control, tables.adjustable);
+        Ok(format!("{all:?}"))
+    }
+
     async fn pace(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>> {
         let step = step.as_micros().max(1_000_000) as i64;
         let mut pieces: BTreeMap<i64, Pace> = BTreeMap::new();

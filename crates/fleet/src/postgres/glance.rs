@@ -5,10 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use lavra_db::tokio_postgres::types::Type;
 
-use super::{Postgres, get};
+use super::conditions::Conditions;
+use super::{Postgres, get, refused};
 use crate::code::ErrorCode;
 use crate::error::Result;
-use crate::store::{Pace, Wait, Waiter, WaitsFor};
+use crate::store::{Filter, Pace, Wait, Waiter, WaitsFor};
 
 const PACE: &str = "
 SELECT to_timestamp((floor(extract(epoch FROM finished_at) / $2) * $2)::float8),
@@ -36,7 +37,31 @@ FROM public.workers WHERE active AND waiting IS NOT NULL
 GROUP BY 2
 ORDER BY 1 DESC, 4 DESC, 2";
 
+const STAMP: &str = "
+SELECT concat_ws(' ',
+    (SELECT max(id) FROM public.missions),
+    (SELECT concat(count(*), ' ', max(updated_at)) FROM public.workers),
+    (SELECT concat(count(*), ' ', max(last_used_at), max(last_test_at), sum(fail_count),
+                   count(*) FILTER (WHERE active), count(in_use_by_worker_id),
+                   sum(hashtext(concat(name, host, port, username))::bigint)) FROM public.proxies),
+    (SELECT concat(count(*), ' ', max(updated_at), max(last_test_at)) FROM public.writers),
+    (SELECT concat(mode, task_id, adjustable) FROM public.fleet_settings))";
+
 impl Postgres {
+    pub(super) async fn how_many(&self, filter: &Filter) -> Result<i64> {
+        let operation = "count missions";
+        let conditions = Conditions::of_missions(filter);
+        let sql = format!("SELECT count(*) FROM public.missions m WHERE {}", conditions.sql());
+        let rows = self.pg.query(operation, &sql, &conditions.params()).await.map_err(refused)?;
+        rows.first().map_or(Ok(0), |row| get(operation, row, 0))
+    }
+
+    pub(super) async fn stamped(&self) -> Result<String> {
+        let operation = "see whether something has changed";
+        let rows = self.pg.query(operation, STAMP, &[]).await?;
+        rows.first().map_or(Ok(String::new()), |row| get(operation, row, 0))
+    }
+
     pub(super) async fn ended(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>> {
         let operation = "see what ended when";
         let step = step.as_secs_f64().max(1.0);

@@ -3,12 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use lavra_fleet::Fleet;
 use lavra_fleet::model::Mode;
 use lavra_fleet::service::Status;
 use lavra_fleet::settings::Adjustable;
-use lavra_fleet::store::Control;
-use lavra_fleet::{Fleet, FleetRun};
-use lavra_tasks::{Handler, NewTask, Tasks};
+use lavra_tasks::Tasks;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -17,7 +16,7 @@ use utoipa_axum::routes;
 use crate::app::Site;
 use crate::body::JsonBody;
 use crate::openapi::Refused;
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 pub(crate) fn routes() -> OpenApiRouter<Site> {
     OpenApiRouter::default()
@@ -55,23 +54,13 @@ pub(crate) async fn start(
     State(fleet): State<Fleet>,
     State(tasks): State<Tasks>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    if let Some(id) = fleet.running(&tasks).await? {
-        return Ok((StatusCode::OK, Json(json!({ "task_id": id, "new": false }))));
-    }
-    let order = json!({ "type": FleetRun::KIND, "payload": {} });
-    let order: NewTask =
-        serde_json::from_value(order).map_err(|error| Problem::invalid(error.to_string()))?;
-    let created = tasks.create(order).await?;
-    Ok((StatusCode::CREATED, Json(json!({ "task_id": created.id, "new": true }))))
+    let (id, is_new) = fleet.start(&tasks).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(json!({ "task_id": id, "new": is_new }))))
 }
 
 async fn set(fleet: &Fleet, mode: Mode) -> Result<Json<Value>, Problem> {
-    let control = fleet.store.control().await?;
-    if control.mode == Mode::Off {
-        return Err(Problem::new(Code::FleetConflict, "the fleet does not run"));
-    }
-    fleet.store.set_control(Control { mode, ..control }).await?;
-    fleet.bell.work();
+    let control = fleet.order(mode).await?;
     Ok(Json(json!({ "mode": mode, "task_id": control.task_id })))
 }
 

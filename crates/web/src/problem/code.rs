@@ -138,6 +138,9 @@ codes! {
     SecretUnreadable "secret_unreadable" INTERNAL_SERVER_ERROR
         "A stored secret cannot be read"
         "The key in the server's environment is not the one it was written with."
+    TooManyListeners "too_many_listeners" SERVICE_UNAVAILABLE
+        "Too many pages listen to this server"
+        "Close some; those that are open are refreshed all the same."
     Timeout "timeout" SERVICE_UNAVAILABLE
         "It took too long"
         "Look whether it was done, then try again; with an Idempotency-Key there is no need to look."

@@ -90,6 +90,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        let problem = self.clone();
         let document = Document {
             about: format!("/docs/errors#{}", self.code.as_str()),
             title: self.code.title(),
@@ -104,6 +105,8 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
+        // For those who say it otherwise, as pages do.
+        response.extensions_mut().insert(problem);
         response
     }
 }

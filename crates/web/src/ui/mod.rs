@@ -8,11 +8,11 @@
 //! A page is a handler that reads, a view that has all that is shown as plain data, and a template
 //! that shows it. Handlers hold no SQL; templates decide nothing but how it looks.
 
+mod asked;
 mod assets;
 mod chart;
-mod confirm;
+mod entry;
 mod format;
-mod form;
 mod live;
 mod missions;
 mod overview;
@@ -29,6 +29,7 @@ use axum::routing::get;
 use crate::app::Site;
 
 pub(crate) use live::Live;
+pub(crate) use page::explain;
 
 pub(crate) fn routes() -> Router<Site> {
     Router::new()

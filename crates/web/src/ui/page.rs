@@ -1,7 +1,9 @@
 //! What every page has around it, and how a page becomes an answer.
 
 use askama::Template;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::assets;
@@ -118,7 +120,12 @@ impl Shell {
         [
             (
                 self.t.group_work,
-                links(&[Section::Overview, Section::Missions, Section::Extractions, Section::Tasks]),
+                links(&[
+                    Section::Overview,
+                    Section::Missions,
+                    Section::Extractions,
+                    Section::Tasks,
+                ]),
             ),
             (self.t.group_fleet, links(&[Section::Workers, Section::Proxies, Section::Writers])),
             (self.t.group_system, links(&[Section::Audit, Section::Settings, Section::Help])),
@@ -168,7 +175,7 @@ pub(crate) fn show_with(status: StatusCode, template: &impl Template) -> Respons
 /// Back to a page after something was done, with what is to be said there.
 pub(crate) fn back_to(path: &str, notice: &str) -> Response {
     let separator = if path.contains('?') { '&' } else { '?' };
-    let notice: String = url::form_urlencoded::byte_serialize(notice.as_bytes()).collect();
+    let notice: String = form_urlencoded::byte_serialize(notice.as_bytes()).collect();
     Redirect::to(&format!("{path}{separator}said={notice}")).into_response()
 }
 
@@ -194,38 +201,42 @@ struct RefusedPage {
     code: &'static str,
 }
 
-/// A problem, as a page.
-#[derive(Debug)]
-pub(crate) struct Trouble {
-    visitor: Visitor,
-    problem: Problem,
-}
-
-impl Visitor {
-    /// Turns what went wrong into a page for this visitor.
-    pub(crate) fn told<E: Into<Problem>>(&self) -> impl Fn(E) -> Trouble + use<E> {
-        let visitor = self.clone();
-        move |error| Trouble { visitor: visitor.clone(), problem: error.into() }
+/// Turns what went wrong on the way to a page into a page, for people. Around everything else, so
+/// that no handler needs to know.
+pub(crate) async fn explain(visitor: Visitor, request: Request, next: Next) -> Response {
+    let is_page = request.uri().path() == "/ui" || request.uri().path().starts_with("/ui/");
+    let wants_html = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let is_person = is_page && wants_html.is_some_and(|kinds| kinds.contains("text/html"));
+    let response = next.run(request).await;
+    match response.extensions().get::<Problem>().cloned() {
+        Some(problem) if is_person => refused(visitor, response, &problem),
+        _ => response,
     }
 }
 
-impl IntoResponse for Trouble {
-    fn into_response(self) -> Response {
-        let status = self.problem.status();
-        let t = Common::of(self.visitor.language);
-        let passes = status == StatusCode::SERVICE_UNAVAILABLE;
-        let (heading, says) = if passes {
-            (t.trouble_title, t.trouble_says.to_owned())
-        } else if status == StatusCode::NOT_FOUND {
-            (t.not_found_title, self.problem.detail().to_owned())
-        } else {
-            (t.refused_title, self.problem.detail().to_owned())
-        };
-        let code = self.problem.code().as_str();
-        let shell = Shell::new(self.visitor, Section::None, heading);
-        let shell = if passes { shell.follows("all") } else { shell };
-        show_with(status, &RefusedPage { shell, heading, says, code })
+fn refused(visitor: Visitor, response: Response, problem: &Problem) -> Response {
+    let status = response.status();
+    let t = Common::of(visitor.language);
+    let passes = status == StatusCode::SERVICE_UNAVAILABLE;
+    let (heading, says) = if passes {
+        (t.trouble_title, t.trouble_says.to_owned())
+    } else if status == StatusCode::NOT_FOUND {
+        (t.not_found_title, problem.detail().to_owned())
+    } else {
+        (t.refused_title, problem.detail().to_owned())
+    };
+    let code = problem.code().as_str();
+    let shell = Shell::new(visitor, Section::None, heading);
+    let shell = if passes { shell.follows("all") } else { shell };
+    let page = show_with(status, &RefusedPage { shell, heading, says, code });
+    // What else the answer says stays: when to try again, and cookies.
+    let (mut parts, body) = page.into_parts();
+    for (name, value) in response.headers() {
+        if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH {
+            parts.headers.append(name.clone(), value.clone());
+        }
     }
+    Response::from_parts(parts, body)
 }
 
 pub(crate) async fn not_found(visitor: Visitor) -> Response {
@@ -233,14 +244,6 @@ pub(crate) async fn not_found(visitor: Visitor) -> Response {
     let shell = Shell::new(visitor, Section::None, t.not_found_title);
     let (heading, says) = (t.not_found_title, t.not_found_says.to_owned());
     show_with(StatusCode::NOT_FOUND, &RefusedPage { shell, heading, says, code: "" })
-}
-
-/// The page that a form was on, if it is one of ours.
-pub(crate) fn came_from(headers: &HeaderMap) -> Option<String> {
-    let text = headers.get(header::REFERER).map(HeaderValue::to_str)?.ok()?;
-    let path = url::Url::parse(text).ok()?;
-    let path = path.path().to_owned() + &path.query().map(|q| format!("?{q}")).unwrap_or_default();
-    local(&path).map(str::to_owned)
 }
 
 /// An address within the pages, so that nobody is sent elsewhere.
@@ -259,7 +262,16 @@ mod tests {
         for path in ["/ui", "/ui/missions?state=bank&from=2025-01-01", "/ui?said=a"] {
             assert_eq!(local(path), Some(path));
         }
-        for path in ["", "/", "//evil.example", "/ui//evil.example", "/uix", "https://a/ui", "/ui/\\a", "/ui/a b"] {
+        for path in [
+            "",
+            "/",
+            "//evil.example",
+            "/ui//evil.example",
+            "/uix",
+            "https://a/ui",
+            "/ui/\\a",
+            "/ui/a b",
+        ] {
             assert_eq!(local(path), None, "{path}");
         }
     }

@@ -6,10 +6,10 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
 use serde::Deserialize;
 
-use super::form::Form;
 use super::page::local;
 use super::texts::Language;
 use super::visitor::Theme;
+use crate::access::Form;
 use crate::app::Site;
 
 pub(crate) fn routes() -> Router<Site> {

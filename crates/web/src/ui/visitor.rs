@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
 use super::texts::Language;
+use crate::access::{Caller, Role, Who};
 
 /// Light or dark, or as the system has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,15 +57,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Visitor {
         let language = cookie(headers, "lavra_language").and_then(Language::parse);
         let theme = cookie(headers, "lavra_theme").and_then(Theme::parse);
         let here = parts.uri.path_and_query().map_or("/ui", |path| path.as_str());
+        let caller = parts.extensions.get::<Caller>();
+        let may = |role| caller.is_none_or(|caller| caller.may(role));
         Ok(Self {
-            language: language
-                .unwrap_or_else(|| Language::preferred(accepted.unwrap_or_default())),
+            language: language.unwrap_or_else(|| Language::preferred(accepted.unwrap_or_default())),
             theme: theme.unwrap_or(Theme::System),
             here: here.to_owned(),
-            csrf: String::new(),
-            name: None,
-            may_operate: true,
-            may_administer: true,
+            csrf: caller.map(|caller| caller.csrf().to_owned()).unwrap_or_default(),
+            name: caller.and_then(|caller| match caller.who() {
+                Who::Session { name, .. } => Some(name.clone()),
+                Who::Process | Who::Holder | Who::Visitor | Who::Key { .. } => None,
+            }),
+            may_operate: may(Role::Operator),
+            may_administer: may(Role::Admin),
         })
     }
 }

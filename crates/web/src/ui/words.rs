@@ -1,8 +1,8 @@
 //! The domain's enums in the visitor's language.
 
 use lavra_fleet::code::ErrorCode;
-use lavra_fleet::model::{Checkpoint, MediaType, Mission, MissionStatus, Waiting};
-use lavra_fleet::store::{Counts, Filter};
+use lavra_fleet::model::{Checkpoint, MediaType, Mission, MissionStatus, Mode, Waiting};
+use lavra_fleet::store::{Counts, Filter, WaitsFor};
 
 use super::texts::{Missions, Words};
 
@@ -165,4 +165,28 @@ pub(crate) fn error(code: ErrorCode, words: &Words) -> &'static str {
         ErrorCode::Error501 => words.error_501,
         ErrorCode::Error502 => words.error_502,
     }
+}
+
+/// What is waited for; what only waits its turn waits for the run, where there is none.
+pub(crate) fn waits_for(what: WaitsFor, mode: Mode, words: &Words) -> &'static str {
+    match (what, mode) {
+        (WaitsFor::Turn | WaitsFor::Write, Mode::Off) => words.wait_start,
+        (WaitsFor::Turn, Mode::Run | Mode::Drain | Mode::Stop) => words.wait_free_worker,
+        (WaitsFor::Write, Mode::Run | Mode::Drain | Mode::Stop) => words.wait_write,
+        (WaitsFor::Named(waiting), _) => wait(waiting, words),
+    }
+}
+
+/// The end of an id: what tells it from others in a list.
+pub(crate) fn short(id: &str) -> &str {
+    let start = id.len().saturating_sub(8);
+    id.get(start..).unwrap_or(id)
+}
+
+/// One day, or from one to another.
+pub(crate) fn days(mission: &Mission) -> String {
+    if mission.date_start == mission.date_end {
+        return mission.date_start.to_string();
+    }
+    format!("{} – {}", mission.date_start, mission.date_end)
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use lavra_fleet::code::ErrorCode;
-use lavra_fleet::model::{Checkpoint, MissionStatus, Waiting};
-use lavra_fleet::store::{Pace, Wait, Waiter, WaitsFor};
+use lavra_fleet::model::{Checkpoint, MissionStatus, Mode, Waiting};
+use lavra_fleet::store::{Control, Edit, Filter, Pace, Thing, Wait, Waiter, WaitsFor};
 
 use crate::support::{World, on_each_store};
 
@@ -13,6 +13,8 @@ on_each_store!(
     what_ended_is_counted_by_pieces_of_time,
     failures_are_counted_by_code,
     what_waits_says_for_what_and_since_when,
+    missions_are_counted_by_a_filter,
+    a_stamp_changes_with_what_the_log_does_not_tell,
 );
 
 const PIECE: Duration = Duration::from_secs(600);
@@ -88,4 +90,32 @@ async fn what_waits_says_for_what_and_since_when(world: World) {
             wait(WaitsFor::Write, 1, Some(at)),
         ]
     );
+}
+
+async fn missions_are_counted_by_a_filter(world: World) {
+    world.bank(3).await;
+    world.queue(2).await;
+    let bank = Filter { in_bank: Some(true), ..Filter::default() };
+    assert_eq!(world.store.count(&bank).await.unwrap(), 3);
+    assert_eq!(world.store.count(&Filter::default()).await.unwrap(), 5);
+}
+
+async fn a_stamp_changes_with_what_the_log_does_not_tell(world: World) {
+    let mut stamps = vec![world.store.stamp().await.unwrap()];
+    assert_eq!(world.store.stamp().await.unwrap(), stamps[0], "nothing has changed");
+    world.bank(1).await;
+    stamps.push(world.store.stamp().await.unwrap());
+    let proxy = world.add_proxy("a").await;
+    stamps.push(world.store.stamp().await.unwrap());
+    let edit = Edit { active: Some(false), ..Edit::default() };
+    world.store.edit(&Thing::Proxy(proxy), edit).await.unwrap();
+    stamps.push(world.store.stamp().await.unwrap());
+    world.store.set_control(Control { mode: Mode::Run, task_id: None }).await.unwrap();
+    stamps.push(world.store.stamp().await.unwrap());
+    let mut settings = world.store.settings().await.unwrap();
+    settings.session_limit += 1;
+    world.store.set_settings(settings).await.unwrap();
+    stamps.push(world.store.stamp().await.unwrap());
+    let different: std::collections::BTreeSet<&String> = stamps.iter().collect();
+    assert_eq!(different.len(), stamps.len(), "{stamps:#?}");
 }

@@ -70,6 +70,7 @@ texts!(Common {
     updated: "Atualizado" | "Updated";
     created: "Criada" | "Created";
     when: "Quando" | "When";
+    mission: "Missão" | "Mission";
     what: "O quê" | "What";
     count: "Quantas" | "How many";
     since: "Desde" | "Since";

@@ -3,6 +3,7 @@
 use super::texts;
 
 texts!(Overview {
+    title: "Visão geral" | "Overview";
     run_off: "Parado" | "Stopped";
     run_run: "Em execução" | "Running";
     run_drain: "Drenando" | "Draining";

@@ -1,0 +1,81 @@
+//! An entry of the fleet's log, as pages show it.
+
+use lavra_fleet::code::ErrorCode;
+use lavra_fleet::model::{EventKind, LogEntry};
+use serde_json::Value;
+
+use super::page::Shell;
+use super::words;
+
+/// A row of a table of entries.
+#[derive(Debug)]
+pub(crate) struct EntryRow {
+    pub(crate) id: String,
+    pub(crate) iso: String,
+    pub(crate) time: String,
+    pub(crate) ago: String,
+    pub(crate) event: &'static str,
+    /// `good`, `bad`, `busy` or `calm`.
+    pub(crate) tone: &'static str,
+    pub(crate) mission: Option<String>,
+    pub(crate) code: Option<ErrorCode>,
+    pub(crate) code_says: &'static str,
+    /// The other details, in the order of their names.
+    pub(crate) details: Vec<(String, String)>,
+}
+
+impl EntryRow {
+    pub(crate) fn new(entry: LogEntry, shell: &Shell) -> Self {
+        let code = entry.details.get("error_code").and_then(Value::as_str);
+        let code: Option<ErrorCode> = code.and_then(|code| code.parse().ok());
+        let shown = |name: &str| code.is_none() || name != "error_code";
+        let details = entry.details.iter().filter(|(name, value)| shown(name) && !value.is_null());
+        let details = details.map(|(name, value)| (name.clone(), text(name, value, shell)));
+        Self {
+            id: entry.id.0,
+            iso: shell.f.iso(entry.timestamp),
+            time: shell.f.time(entry.timestamp),
+            ago: shell.f.ago(entry.timestamp),
+            event: entry.event.as_str(),
+            tone: tone(entry.event),
+            mission: entry.mission_id.map(|id| id.0),
+            code,
+            code_says: code.map_or("", |code| words::error(code, shell.words)),
+            details: details.collect(),
+        }
+    }
+}
+
+fn text(name: &str, value: &Value, shell: &Shell) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if name.ends_with("_ms") => {
+            number.as_i64().map_or_else(|| number.to_string(), |millis| shell.f.millis(millis))
+        }
+        other => other.to_string(),
+    }
+}
+
+pub(crate) fn tone(event: EventKind) -> &'static str {
+    match event {
+        EventKind::SessionReady
+        | EventKind::ScrapeCompleted
+        | EventKind::WriterCompleted
+        | EventKind::MissionCompleted => "ok",
+        EventKind::SessionFailed
+        | EventKind::ScrapeFailed
+        | EventKind::WriterFailed
+        | EventKind::MissionFailed => "bad",
+        EventKind::RetryTriggered | EventKind::ProxyRotated => "warn",
+        EventKind::SessionStarted
+        | EventKind::MissionAssigned
+        | EventKind::ScrapeStarted
+        | EventKind::ScrapeProgress
+        | EventKind::WriterStarted
+        | EventKind::WriterProgress => "busy",
+        EventKind::MissionQueued
+        | EventKind::MissionCanceled
+        | EventKind::SessionTerminated
+        | EventKind::ScrapeEmpty => "calm",
+    }
+}
