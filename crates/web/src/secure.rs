@@ -6,9 +6,7 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-fn is_page(path: &str) -> bool {
-    path == "/ui" || path.starts_with("/ui/")
-}
+use crate::access::is_page;
 
 const HEADERS: [(HeaderName, HeaderValue); 6] = [
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
