@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::model::{Notification, Webhook, WebhookId};
 use crate::send::{Answer, Timing};
 use crate::service::Webhooks;
+use crate::sign::hex;
 use crate::store;
 
 /// Eight attempts in all.
@@ -40,7 +41,7 @@ impl Order {
         let metadata = json!({ "webhook": self.webhook, "event": self.event.kind });
         NewTask {
             kind: Delivery::KIND.to_owned(),
-            input_hash: Some(hash.iter().map(|byte| format!("{byte:02x}")).collect()),
+            input_hash: Some(hex(&hash)),
             metadata: Some(metadata),
             payload: json!(self),
             ..NewTask::default()

@@ -203,15 +203,15 @@ mod tests {
         }
     }
 
-    fn run(partial: u64) -> Option<Value> {
+    fn run(partial: u64) -> Value {
         let summary = json!({
             "complete": 3, "partial": partial, "failed": 0, "pending": 0, "pages": 40,
             "records": 2000, "bytes": 7,
         });
-        Some(json!({
+        json!({
             "source": "pncp", "from": "2024-01", "to": "2024-03", "endpoints": [],
             "summary": summary,
-        }))
+        })
     }
 
     fn topics(facts: &[Fact]) -> Vec<Topic> {
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_run_that_completed_is_told_with_its_counts() {
-        let facts = of_task(&ended("extract", None, run(0)));
+        let facts = of_task(&ended("extract", None, Some(run(0))));
         assert_eq!(topics(&facts), [Topic::ExtractionComplete]);
         let told = &facts[0].notification;
         assert_eq!(told.data["counts"]["pages"], 40);
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_short_is_also_a_dead_letter_under_another_id() {
-        let facts = of_task(&ended("extract", Some("3 complete, 1 partial"), run(1)));
+        let facts = of_task(&ended("extract", Some("3 complete, 1 partial"), Some(run(1))));
         assert_eq!(topics(&facts), [Topic::ExtractionShort, Topic::TaskDeadLettered]);
         assert_ne!(facts[0].notification.id, facts[1].notification.id);
         let says = "ended short: 3 complete, 1 partial, 0 failed, 0 pending.";
@@ -256,11 +256,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_stored_is_left_out() {
-        let letter = Unreadable {
-            id: DeadLetterId(Uuid::from_u128(3)),
-            reason: "a\0b".into(),
-            at: at(),
-        };
+        let letter =
+            Unreadable { id: DeadLetterId(Uuid::from_u128(3)), reason: "a\0b".into(), at: at() };
         let told = of_message(&letter).notification;
         assert_eq!(told.data["error"], "ab");
         assert!(!told.text.contains('\0'));

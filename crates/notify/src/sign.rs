@@ -1,12 +1,13 @@
 //! How a receiver knows that it was us: HMAC-SHA256 over the time and the body.
 
+use std::fmt::Write;
+
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 /// The value of `lavra-signature`. The time is signed as well, so that a request that someone has
 /// recorded is worth nothing later.
 pub fn sign(secret: &str, timestamp: i64, body: &[u8]) -> String {
-    use std::fmt::Write;
     // A key of any length will do.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else {
         return String::new();
@@ -14,8 +15,11 @@ pub fn sign(secret: &str, timestamp: i64, body: &[u8]) -> String {
     mac.update(timestamp.to_string().as_bytes());
     mac.update(b".");
     mac.update(body);
-    let digest = mac.finalize().into_bytes();
-    digest.iter().fold("v1=".to_owned(), |mut text, byte| {
+    format!("v1={}", hex(&mac.finalize().into_bytes()))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _infallible = write!(text, "{byte:02x}");
         text
     })

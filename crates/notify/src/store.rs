@@ -151,12 +151,7 @@ impl Position {
         }
         let late = SignedDuration::try_from(late).unwrap_or(SignedDuration::MAX);
         let floor = self.marked_at.checked_sub(late).unwrap_or(Timestamp::MIN);
-        Self {
-            floor: floor.max(self.floor),
-            mark: seen.begun_below,
-            marked_at: seen.at,
-            ..self
-        }
+        Self { floor: floor.max(self.floor), mark: seen.begun_below, marked_at: seen.at, ..self }
     }
 }
 

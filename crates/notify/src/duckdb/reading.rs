@@ -187,11 +187,7 @@ impl Look {
         Ok((self.with_words(connection, found)?, cursor.max(position.ended)))
     }
 
-    fn with_words(
-        &self,
-        connection: &Connection,
-        found: Vec<Found>,
-    ) -> duckdb::Result<Vec<Ended>> {
+    fn with_words(&self, connection: &Connection, found: Vec<Found>) -> duckdb::Result<Vec<Ended>> {
         let is_extraction = |row: &&Found| row.ended.kind == Extract::KIND;
         let tasks: Vec<Uuid> = found.iter().filter(is_extraction).map(|r| r.ended.task.0).collect();
         let mut said: HashMap<(TaskId, i32), Value> = HashMap::new();

@@ -72,11 +72,7 @@ impl Store for Postgres {
     }
 }
 
-fn get<'row, T: FromSql<'row>>(
-    operation: &'static str,
-    row: &'row Row,
-    place: usize,
-) -> Result<T> {
+fn get<'row, T: FromSql<'row>>(operation: &'static str, row: &'row Row, place: usize) -> Result<T> {
     row.try_get(place).map_err(|source| failed(operation, source))
 }
 

@@ -200,8 +200,7 @@ impl Postgres {
         ];
         let rows = self.pg.query_prepared(OPERATION, ENDED, &params).await?;
         let mut all = Vec::with_capacity(rows.len());
-        let mut cursor =
-            Cursor { transaction: seen.ended_below - 1, event: EventId(Uuid::max()) };
+        let mut cursor = Cursor { transaction: seen.ended_below - 1, event: EventId(Uuid::max()) };
         for row in &rows {
             let event = EventId(get(OPERATION, row, 0)?);
             all.push(Ended {

@@ -1,0 +1,1 @@
+//! The page about webhooks, held against the code.
