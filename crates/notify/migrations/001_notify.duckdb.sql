@@ -25,5 +25,5 @@ CREATE TABLE IF NOT EXISTS lavra.webhook_position (
 CREATE TABLE IF NOT EXISTS lavra.webhook_told (
     workflow VARCHAR NOT NULL,
     id VARCHAR NOT NULL,
-    at TIMESTAMPTZ NOT NULL
+    happened_at TIMESTAMPTZ NOT NULL
 );

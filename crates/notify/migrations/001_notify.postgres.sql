@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS lavra.webhook_position (
 CREATE TABLE IF NOT EXISTS lavra.webhook_told (
     workflow TEXT NOT NULL,
     id TEXT NOT NULL,
-    at TIMESTAMPTZ NOT NULL,
+    happened_at TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (workflow, id)
 );
 

@@ -172,11 +172,11 @@ fn fit(value: Value) -> Value {
 }
 
 fn fit_text(text: String) -> String {
-    if text.len() <= LONGEST_TEXT && !text.contains('\0') {
-        return text;
+    let text = if text.contains('\0') { text.replace('\0', "") } else { text };
+    match text.char_indices().nth(LONGEST_TEXT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
-    let cut: String = text.replace('\0', "").chars().take(LONGEST_TEXT).collect();
-    if cut.len() < text.len() { cut + "…" } else { cut }
 }
 
 #[cfg(test)]

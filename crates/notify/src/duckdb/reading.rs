@@ -49,23 +49,23 @@ WHERE e.task_id IN (SELECT unnest($1::JSON::UUID[])) AND (e.detail->'summary') I
 /// an episode; the others are part of it.
 const LOGGED: &str = "
 WITH failed AS (
-    SELECT id, event, mission_id, details, epoch_us(timestamp) AS at FROM public.mission_logs
+    SELECT id, event, mission_id, details, epoch_us(timestamp) AS happened FROM public.mission_logs
     WHERE timestamp >= make_timestamp($1) AND event = $3
 ), exhausted AS (
-    SELECT id, event, mission_id, details, epoch_us(timestamp) AS at,
+    SELECT id, event, mission_id, details, epoch_us(timestamp) AS happened,
            lag(epoch_us(timestamp)) OVER (ORDER BY timestamp, id) AS before
     FROM public.mission_logs
     WHERE timestamp >= make_timestamp($1::BIGINT - $6) AND event = $4
       AND (details->>'error_code') = $5
 ), both_kinds AS (
-    SELECT id, event, mission_id, details, at FROM failed
+    SELECT id, event, mission_id, details, happened FROM failed
     UNION ALL
-    SELECT id, event, mission_id, details, at FROM exhausted
-    WHERE at >= $1 AND (before IS NULL OR before < at - $6)
+    SELECT id, event, mission_id, details, happened FROM exhausted
+    WHERE happened >= $1 AND (before IS NULL OR before < happened - $6)
 )
-SELECT id, event, mission_id, details::VARCHAR, at FROM both_kinds
+SELECT id, event, mission_id, details::VARCHAR, happened FROM both_kinds
 WHERE id NOT IN (SELECT id FROM lavra.webhook_told WHERE workflow = 'kodus_workflow')
-ORDER BY at, id LIMIT $2";
+ORDER BY happened, id LIMIT $2";
 
 const UNREADABLE: &str = "
 SELECT id, reason, epoch_us(created_at) FROM kodus_workflow.task_dead_letters
@@ -74,20 +74,20 @@ WHERE task_id IS NULL AND created_at >= make_timestamp($1)
 ORDER BY created_at, id LIMIT $2";
 
 const REMEMBER: &str = r#"
-INSERT INTO lavra.webhook_told (workflow, id, at)
-SELECT 'kodus_workflow', new.id, make_timestamp(new.at)
-FROM (SELECT unnest(from_json($1::JSON, '[{"id": "VARCHAR", "at": "BIGINT"}]'),
+INSERT INTO lavra.webhook_told (workflow, id, happened_at)
+SELECT 'kodus_workflow', new.id, make_timestamp(new.happened)
+FROM (SELECT unnest(from_json($1::JSON, '[{"id": "VARCHAR", "happened": "BIGINT"}]'),
              recursive := true)) new
 WHERE new.id NOT IN (SELECT id FROM lavra.webhook_told WHERE workflow = 'kodus_workflow')"#;
 
 const FORGET: &str = "
-DELETE FROM lavra.webhook_told WHERE workflow = 'kodus_workflow' AND at < make_timestamp($1)";
+DELETE FROM lavra.webhook_told WHERE workflow = 'kodus_workflow' AND happened_at < make_timestamp($1)";
 
 /// Only ever forward: one who was frozen may come with what was true before.
 const MOVE: &str = "
 UPDATE lavra.webhook_position SET
-    transaction = CASE WHEN (transaction, event) < ($1, $2) THEN $1 ELSE transaction END,
-    event = CASE WHEN (transaction, event) < ($1, $2) THEN $2 ELSE event END,
+    transaction = CASE WHEN (transaction, event) < ($1, $2::UUID) THEN $1 ELSE transaction END,
+    event = CASE WHEN (transaction, event) < ($1, $2::UUID) THEN $2::UUID ELSE event END,
     floor = greatest(floor, make_timestamp($3)), marked_at = greatest(marked_at, make_timestamp($4))
 WHERE workflow = 'kodus_workflow'";
 
@@ -103,7 +103,7 @@ struct Found {
 #[derive(Serialize)]
 struct Remembered {
     id: String,
-    at: i64,
+    happened: i64,
 }
 
 fn position(row: &Row<'_>) -> duckdb::Result<Position> {
@@ -259,7 +259,7 @@ impl DuckDb {
 
     pub(super) async fn move_to(&self, reading: &Reading) -> Result<()> {
         let remembered: Vec<Remembered> =
-            reading.to_remember().map(|(id, at)| Remembered { id, at: micros(at) }).collect();
+            reading.to_remember().map(|(id, at)| Remembered { id, happened: micros(at) }).collect();
         let position = reading.position;
         let statements = [REMEMBER, FORGET, MOVE].map(|sql| self.sql(sql));
         let job = move |tx: &Connection| {

@@ -76,12 +76,13 @@ ORDER BY l.created_at, l.id LIMIT $2";
 /// Only ever forward: one who was frozen may come with what was true before.
 const TOLD: &str = "
 WITH remembered AS (
-    INSERT INTO lavra.webhook_told (workflow, id, at)
-    SELECT 'kodus_workflow', t.id, t.at FROM unnest($1::text[], $2::timestamptz[]) AS t(id, at)
+    INSERT INTO lavra.webhook_told (workflow, id, happened_at)
+    SELECT 'kodus_workflow', t.id, t.happened_at
+    FROM unnest($1::text[], $2::timestamptz[]) AS t(id, happened_at)
     ORDER BY t.id
     ON CONFLICT DO NOTHING
 ), forgotten AS (
-    DELETE FROM lavra.webhook_told WHERE workflow = 'kodus_workflow' AND at < $5
+    DELETE FROM lavra.webhook_told WHERE workflow = 'kodus_workflow' AND happened_at < $5
 )
 UPDATE lavra.webhook_position SET
     transaction = CASE WHEN (transaction, event) < ($3, $4) THEN $3 ELSE transaction END,
