@@ -23,6 +23,14 @@ pub use send::Timing;
 pub use service::{Changes, NewWebhook, Sent, Webhooks};
 pub use sign::sign;
 
+#[cfg(test)]
+mod documented;
+
+/// Runs what the page about webhooks has in Rust.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/webhooks.md")]
+pub struct Page;
+
 use std::sync::Arc;
 use std::time::Duration;
 

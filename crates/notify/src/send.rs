@@ -20,6 +20,10 @@ const DELIVERY: HeaderName = HeaderName::from_static("lavra-delivery");
 const TIMESTAMP: HeaderName = HeaderName::from_static("lavra-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("lavra-signature");
 
+/// Those that are ours, as the page about webhooks has them.
+#[cfg(test)]
+pub(crate) const HEADERS: [HeaderName; 4] = [EVENT, DELIVERY, TIMESTAMP, SIGNATURE];
+
 /// How long a receiver has, and how long it is left alone after it failed.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
@@ -30,7 +34,7 @@ pub struct Timing {
 impl Default for Timing {
     fn default() -> Self {
         let backoff =
-            Backoff { first: Duration::from_secs(30), longest: Duration::from_secs(3600) };
+            Backoff { first: Duration::from_secs(60), longest: Duration::from_secs(3600) };
         Self { timeout: Duration::from_secs(10), backoff }
     }
 }

@@ -15,6 +15,7 @@ use crate::deliver::Order;
 use crate::error::Result;
 use crate::fact::facts;
 use crate::model::Webhook;
+use crate::service::Webhooks;
 use crate::store::{Reading, Store};
 
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +40,8 @@ const MOVE_EVERY: Duration = Duration::from_secs(10);
 const TASKS: usize = 500;
 
 /// Watches until `stop`, whenever the lease is its own.
-pub async fn watch(
-    store: std::sync::Arc<dyn Store>,
-    tasks: Tasks,
-    config: Config,
-    stop: CancellationToken,
-) {
-    let mut watcher = Watcher::new(&*store, &tasks, config);
+pub async fn watch(webhooks: &Webhooks, tasks: &Tasks, config: Config, stop: CancellationToken) {
+    let mut watcher = Watcher::new(webhooks.store(), tasks, config);
     loop {
         tokio::select! {
             () = tokio::time::sleep(config.every) => {}

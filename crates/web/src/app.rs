@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 use lavra_db::Database;
 use lavra_fleet::Fleet;
+use lavra_notify::Webhooks;
 use lavra_tasks::Tasks;
 
 use crate::feed::Feed;
@@ -17,6 +18,7 @@ pub struct App {
     pub tasks: Tasks,
     pub database: Database,
     pub fleet: Fleet,
+    pub webhooks: Webhooks,
     /// Names under which this server may be addressed, beside those of the loopback.
     pub hosts: Vec<String>,
     /// What the types that come with the program do, in a sentence each.
@@ -24,8 +26,8 @@ pub struct App {
 }
 
 impl App {
-    pub fn new(tasks: Tasks, database: Database, fleet: Fleet) -> Self {
-        Self { tasks, database, fleet, hosts: Vec::new(), types: BTreeMap::new() }
+    pub fn new(tasks: Tasks, database: Database, fleet: Fleet, webhooks: Webhooks) -> Self {
+        Self { tasks, database, fleet, webhooks, hosts: Vec::new(), types: BTreeMap::new() }
     }
 }
 
@@ -56,6 +58,12 @@ impl FromRef<Site> for Tasks {
 impl FromRef<Site> for Fleet {
     fn from_ref(site: &Site) -> Self {
         site.app.fleet.clone()
+    }
+}
+
+impl FromRef<Site> for Webhooks {
+    fn from_ref(site: &Site) -> Self {
+        site.app.webhooks.clone()
     }
 }
 

@@ -26,6 +26,7 @@ mod sql;
 mod tasks;
 mod types;
 mod verbs;
+mod webhooks;
 mod wire;
 mod workers;
 

@@ -12,7 +12,7 @@ use crate::problem::{Code, Problem};
 use crate::verbs::Split;
 use crate::{
     dead_letters, deadline, docs, events, extractions, fleet, guard, health, metrics, openapi,
-    schedules, secure, sql, tasks, types, workers,
+    schedules, secure, sql, tasks, types, webhooks, workers,
 };
 
 /// The interface as a service: behind a socket by [`serve`](crate::serve()), or called in process.
@@ -42,6 +42,7 @@ fn routes() -> OpenApiRouter<Site> {
         .merge(schedules::routes())
         .merge(extractions::routes())
         .merge(fleet::routes())
+        .merge(webhooks::routes())
         .merge(types::routes())
         .merge(sql::routes())
         .merge(health::routes())

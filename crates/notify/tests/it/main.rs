@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers as well")]
 
 mod contract;
-mod documented;
 mod late;
 mod live;
 mod steps;

@@ -24,7 +24,8 @@ impl Running {
         let config = RunnerConfig { poll: Duration::from_millis(20), ..RunnerConfig::default() };
         let runner = Runner::new(world.tasks.clone(), registry, config);
         let config = Config { every: Duration::from_millis(20), ..Config::default() };
-        let watcher = watch::watch(world.store(), world.tasks.clone(), config, stop.clone());
+        let (webhooks, tasks, last) = (world.webhooks.clone(), world.tasks.clone(), stop.clone());
+        let watcher = async move { watch::watch(&webhooks, &tasks, config, last).await };
         let parts = vec![tokio::spawn(runner.run(stop.clone())), tokio::spawn(watcher)];
         Self { stop, parts }
     }

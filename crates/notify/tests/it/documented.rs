@@ -1,1 +1,0 @@
-//! The page about webhooks, held against the code.
