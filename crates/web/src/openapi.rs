@@ -42,6 +42,7 @@ pub(crate) struct Refused(Document);
         (name = "missions", description = "What is to be scraped, and how far it is"),
         (name = "fleet", description = "Workers, proxies and writers, and the run that uses them"),
         (name = "keys", description = "Who may call, and as what"),
+        (name = "webhooks", description = "Who is told of what"),
         (name = "operations", description = "For those who keep it running"),
     ),
     components(schemas(Document), responses(Refused)),

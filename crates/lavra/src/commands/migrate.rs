@@ -17,7 +17,13 @@ pub(crate) async fn run(
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     let all =
-        [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_web::MIGRATIONS, lavra_writer::MIGRATIONS]
+        [
+            MIGRATIONS,
+            lavra_fleet::MIGRATIONS,
+            lavra_notify::MIGRATIONS,
+            lavra_web::MIGRATIONS,
+            lavra_writer::MIGRATIONS,
+        ]
             .concat();
     if args.print {
         printer.data(print_migrations(&all, &settings.schema).trim_end());

@@ -32,6 +32,12 @@ pub const ROUTES: &[(&str, &str, Need)] = &[
     ("GET", "/keys", Least(Admin)),
     ("POST", "/keys", Least(Admin)),
     ("DELETE", "/keys/{id}", Least(Admin)),
+    ("GET", "/webhooks", Least(Admin)),
+    ("POST", "/webhooks", Least(Admin)),
+    ("GET", "/webhooks/{id}", Least(Admin)),
+    ("PUT", "/webhooks/{id}", Least(Admin)),
+    ("DELETE", "/webhooks/{id}", Least(Admin)),
+    ("POST", "/webhooks/{id}:test", Least(Admin)),
     ("GET", "/tasks", Least(Viewer)),
     ("POST", "/tasks", Least(Operator)),
     ("POST", "/tasks:batch", Least(Operator)),
@@ -88,10 +94,14 @@ pub const ROUTES: &[(&str, &str, Need)] = &[
 /// Pages and what they are made of, by how their routes begin: what GET needs, what POST does. The
 /// first line that fits counts; any other method needs an admin.
 pub const PAGES: &[(&str, Need, Need)] = &[
+    // To the overview.
+    ("/", Open, Least(Admin)),
     ("/assets", Open, Least(Admin)),
     ("/ui/login", Open, Open),
     ("/ui/logout", Known, Known),
+    ("/ui/preferences", Least(Viewer), Least(Viewer)),
     ("/ui/keys", Least(Admin), Least(Admin)),
+    ("/ui/webhooks", Least(Admin), Least(Admin)),
     ("/ui/settings", Least(Viewer), Least(Admin)),
     ("/ui/workers", Least(Viewer), Least(Admin)),
     ("/ui/proxies", Least(Viewer), Least(Admin)),

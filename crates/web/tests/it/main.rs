@@ -29,4 +29,5 @@ mod shutdown;
 mod support;
 mod task_stream;
 mod verbs;
+mod webhooks;
 mod workers;
