@@ -91,7 +91,7 @@ async fn closed(place: Place) -> Server {
 /// A key as who runs the server makes it.
 async fn key(server: &Server, role: Role) -> (String, String) {
     use lavra_web::access::{Hash, Key, KeyId, store};
-    let (id, secret) = (format!("{role:x<8}"), "k".repeat(52));
+    let (id, secret) = (format!("{:x<8}", role.as_str()), "k".repeat(52));
     let key = Key {
         id: KeyId(id.clone()),
         name: role.to_string(),
