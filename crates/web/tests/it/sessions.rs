@@ -3,11 +3,12 @@
 use jiff::SignedDuration;
 use lavra_web::App;
 use lavra_web::access::Role;
-use reqwest::{Method, RequestBuilder};
+use reqwest::Method;
 use serde_json::json;
 
+use crate::support::browser::{Browser, filled, token};
 use crate::support::server::KIND;
-use crate::support::{Client, Place, Reply, Server, on_each_engine};
+use crate::support::{Place, Server, on_each_engine};
 
 on_each_engine!(
     a_key_is_traded_for_a_cookie_and_given_back,
@@ -15,74 +16,6 @@ on_each_engine!(
     a_session_ends_with_its_key,
     a_session_ends_when_nobody_uses_it_and_after_a_week,
 );
-
-/// A person's browser, as far as this goes: it keeps cookies and follows nothing by itself.
-struct Browser {
-    client: Client,
-    cookies: Vec<String>,
-}
-
-impl Browser {
-    fn new(server: &Server) -> Self {
-        Self { client: server.at_address([127, 0, 0, 1]), cookies: Vec::new() }
-    }
-
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, path).header("Accept", "text/html,*/*;q=0.8");
-        request.header("Cookie", self.cookies.join("; "))
-    }
-
-    async fn send(&mut self, request: RequestBuilder) -> Reply {
-        let reply = self.client.send(request).await;
-        for line in reply.headers.get_all("set-cookie") {
-            let pair = line.to_str().unwrap().split(';').next().unwrap();
-            let (name, value) = pair.split_once('=').unwrap();
-            self.cookies.retain(|cookie| !cookie.starts_with(&format!("{name}=")));
-            if !value.is_empty() {
-                self.cookies.push(pair.to_owned());
-            }
-        }
-        reply
-    }
-
-    async fn get(&mut self, path: &str) -> Reply {
-        self.send(self.request(Method::GET, path)).await
-    }
-
-    async fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Reply {
-        self.send(filled(self.request(Method::POST, path), form)).await
-    }
-
-    /// Fills in the login page.
-    async fn log_in(&mut self, key: &str) -> Reply {
-        let page = self.get("/ui/login").await;
-        assert_eq!(page.status, 200, "{page:?}");
-        let form = [("csrf", token(&page)), ("next", "/ui/missions".into()), ("key", key.into())];
-        let form: Vec<(&str, &str)> = form.iter().map(|(name, value)| (*name, &**value)).collect();
-        self.post("/ui/login", &form).await
-    }
-
-    fn has_session(&self) -> bool {
-        self.cookies.iter().any(|cookie| cookie.starts_with("lavra_session="))
-    }
-
-    /// What pages have in their forms, which the cookie stands for.
-    fn token(&self) -> String {
-        let session = self.cookies.iter().find_map(|cookie| cookie.strip_prefix("lavra_session="));
-        lavra_web::access::Hash::of(&format!("lavra csrf {}", session.unwrap())).to_hex()
-    }
-}
-
-/// A request with the form as a browser sends it.
-fn filled(request: RequestBuilder, form: &[(&str, &str)]) -> RequestBuilder {
-    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
-    request.header("Content-Type", "application/x-www-form-urlencoded").body(body)
-}
-
-fn token(page: &Reply) -> String {
-    let (_, rest) = page.text.split_once("name=\"csrf\" value=\"").unwrap();
-    rest.split('"').next().unwrap().to_owned()
-}
 
 async fn closed(place: Place) -> Server {
     Server::shaped(place, |app| App { require_key: true, ..app }).await

@@ -1,0 +1,5 @@
+//! Mission Control's pages, as a browser without a script has them. What a script adds is tested in a real
+//! browser: `crates/web/browser`.
+
+mod missions;
+mod overview;
