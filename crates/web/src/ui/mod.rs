@@ -11,7 +11,9 @@
 mod asked;
 mod assets;
 mod chart;
+mod confirm;
 mod entry;
+mod fleet;
 mod format;
 mod live;
 mod missions;
@@ -35,6 +37,7 @@ pub(crate) fn routes() -> Router<Site> {
     Router::new()
         .route("/", get(async || Redirect::to("/ui")))
         .merge(assets::routes())
+        .merge(fleet::routes())
         .merge(live::routes())
         .merge(missions::routes())
         .merge(overview::routes())

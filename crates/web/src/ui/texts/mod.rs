@@ -6,11 +6,13 @@
 pub(crate) mod common;
 pub(crate) mod missions;
 pub(crate) mod overview;
+pub(crate) mod things;
 pub(crate) mod words;
 
 pub(crate) use common::Common;
 pub(crate) use missions::Missions;
 pub(crate) use overview::Overview;
+pub(crate) use things::Things;
 pub(crate) use words::Words;
 
 /// The languages of the pages.
