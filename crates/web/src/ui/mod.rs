@@ -10,6 +10,7 @@
 
 mod asked;
 mod assets;
+mod audit;
 mod chart;
 mod confirm;
 mod entry;
@@ -37,6 +38,7 @@ pub(crate) fn routes() -> Router<Site> {
     Router::new()
         .route("/", get(async || Redirect::to("/ui")))
         .merge(assets::routes())
+        .merge(audit::routes())
         .merge(fleet::routes())
         .merge(live::routes())
         .merge(missions::routes())

@@ -262,12 +262,7 @@ fn eta(
     Eta::At { clock, span: format.span(span), oldest }
 }
 
-fn fleet_view(
-    workers: &[Worker],
-    proxies: &[Proxy],
-    writers: &[Writer],
-    t: &Things,
-) -> FleetView {
+fn fleet_view(workers: &[Worker], proxies: &[Proxy], writers: &[Writer], t: &Things) -> FleetView {
     let active: Vec<&Worker> = workers.iter().filter(|worker| worker.active).collect();
     let count = |status| active.iter().filter(|worker| worker.status == status).count();
     FleetView {

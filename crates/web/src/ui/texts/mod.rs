@@ -3,12 +3,14 @@
 //! A text is a field, so a page that asks for one that is not there does not compile, and none can
 //! be missing in one of the languages. Each room of the pages has its own file.
 
+pub(crate) mod audit;
 pub(crate) mod common;
 pub(crate) mod missions;
 pub(crate) mod overview;
 pub(crate) mod things;
 pub(crate) mod words;
 
+pub(crate) use audit::Audit;
 pub(crate) use common::Common;
 pub(crate) use missions::Missions;
 pub(crate) use overview::Overview;
