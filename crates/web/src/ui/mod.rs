@@ -21,6 +21,7 @@ mod missions;
 mod overview;
 mod page;
 mod preferences;
+mod settings;
 mod texts;
 mod visitor;
 mod words;
@@ -44,5 +45,6 @@ pub(crate) fn routes() -> Router<Site> {
         .merge(missions::routes())
         .merge(overview::routes())
         .merge(preferences::routes())
+        .merge(settings::routes())
         .nest("/ui", Router::new().fallback(page::not_found))
 }

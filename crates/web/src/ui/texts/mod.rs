@@ -7,6 +7,7 @@ pub(crate) mod audit;
 pub(crate) mod common;
 pub(crate) mod missions;
 pub(crate) mod overview;
+pub(crate) mod settings;
 pub(crate) mod things;
 pub(crate) mod words;
 
@@ -14,6 +15,7 @@ pub(crate) use audit::Audit;
 pub(crate) use common::Common;
 pub(crate) use missions::Missions;
 pub(crate) use overview::Overview;
+pub(crate) use settings::Settings;
 pub(crate) use things::Things;
 pub(crate) use words::Words;
 
