@@ -16,6 +16,7 @@ mod confirm;
 mod entry;
 mod fleet;
 mod format;
+mod help;
 mod live;
 mod missions;
 mod overview;
@@ -41,6 +42,7 @@ pub(crate) fn routes() -> Router<Site> {
         .merge(assets::routes())
         .merge(audit::routes())
         .merge(fleet::routes())
+        .merge(help::routes())
         .merge(live::routes())
         .merge(missions::routes())
         .merge(overview::routes())

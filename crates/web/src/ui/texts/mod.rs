@@ -5,14 +5,18 @@
 
 pub(crate) mod audit;
 pub(crate) mod common;
+pub(crate) mod errors;
+pub(crate) mod help;
 pub(crate) mod missions;
 pub(crate) mod overview;
+pub(crate) mod problems;
 pub(crate) mod settings;
 pub(crate) mod things;
 pub(crate) mod words;
 
 pub(crate) use audit::Audit;
 pub(crate) use common::Common;
+pub(crate) use help::Help;
 pub(crate) use missions::Missions;
 pub(crate) use overview::Overview;
 pub(crate) use settings::Settings;
