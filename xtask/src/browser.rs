@@ -35,6 +35,27 @@ pub(crate) fn test(workspace: &Workspace, names: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Milliseconds to the first paint of each page, the worst of a few.
+pub(crate) fn paints(
+    workspace: &Workspace,
+    base: &str,
+    paths: &[String],
+) -> Result<Vec<(String, f64)>> {
+    let tests = workspace.root().join("crates/web/browser");
+    install(workspace, &tests)?;
+    let mut node = workspace.command("node");
+    node.current_dir(&tests).args(["paint.mjs", base]).args(paths);
+    node.env("LAVRA_CHROMIUM", Package::Chromium.path()?);
+    // Only the tests have these.
+    node.env("LAVRA_BIN", "lavra").env("LAVRA_PICTURES", workspace.target().join("pictures"));
+    let told: serde_json::Value = serde_json::from_str(&exec::capture(&mut node)?)?;
+    let time = |path: &String| {
+        let time = told[path.as_str()].as_f64().with_context(|| format!("{path} was not painted"));
+        Ok((path.clone(), time?))
+    };
+    paths.iter().map(time).collect()
+}
+
 /// What the tests import, as the lock file has it.
 fn install(workspace: &Workspace, tests: &std::path::Path) -> Result<()> {
     let (lock, installed) =

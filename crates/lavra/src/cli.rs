@@ -87,9 +87,15 @@ pub(crate) enum Command {
     /// Tasks by the clock.
     #[command(subcommand)]
     Schedule(Schedule),
+    /// Tell other programs what happened: missions that failed, extractions that ended.
+    #[command(subcommand)]
+    Webhook(Webhook),
     /// Secrets, sealed in the database.
     #[command(subcommand)]
     Secret(Secret),
+    /// API keys: who may call a server, and as what.
+    #[command(subcommand)]
+    Key(Key),
     /// Bring the database's schema up to date, or print it.
     Migrate(Migrate),
     /// Ask the database a question (read-only), also while a server holds the file.
@@ -110,9 +116,15 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Where to listen; only this machine can be reached for now.
+    /// Where to listen [default: 127.0.0.1:8080]; beyond this machine only with an admin key, as `lavra
+    /// key create` makes them.
     #[arg(long, env = "LAVRA_LISTEN")]
     pub(crate) listen: Option<String>,
+
+    /// Let tasks call addresses of the inside (loopback, private networks), also where callers need
+    /// keys.
+    #[arg(long, env = "LAVRA_ALLOW_PRIVATE")]
+    pub(crate) allow_private: bool,
 
     /// Only serve; let other processes run the tasks.
     #[arg(long)]
@@ -125,7 +137,7 @@ pub(crate) struct Serve {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunnerArgs {
-    /// Let `http` tasks call addresses of the inside (loopback, private networks).
+    /// Let `http` tasks and webhooks call addresses of the inside (loopback, private networks).
     #[arg(long, env = "LAVRA_ALLOW_PRIVATE")]
     pub(crate) allow_private: bool,
 
@@ -731,6 +743,67 @@ pub(crate) enum Schedule {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum Webhook {
+    /// Webhooks, and how they last answered.
+    List,
+    /// Add one; its secret is made and shown once, unless it comes from stdin.
+    Add {
+        /// What people call it.
+        name: String,
+        /// Where it is: http or https. Often it is a credential; the variable keeps it out of the
+        /// shell's history.
+        #[arg(long, env = "LAVRA_WEBHOOK_URL", hide_env_values = true)]
+        url: String,
+        /// What it is told of; may stand several times [default: everything].
+        #[arg(long = "event", value_name = "EVENT")]
+        events: Vec<String>,
+        /// Take the secret from stdin.
+        #[arg(long)]
+        secret_from_stdin: bool,
+    },
+    /// Change what is said, and nothing else.
+    Change(WebhookChange),
+    /// Remove one; what waits for it is not sent.
+    Remove {
+        /// Its name or its id.
+        webhook: String,
+    },
+    /// Send a ping now.
+    Test {
+        /// Its name or its id.
+        webhook: String,
+    },
+}
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each flag is there or not")]
+pub(crate) struct WebhookChange {
+    /// Its name or its id.
+    pub(crate) webhook: String,
+    /// Another name.
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Another address.
+    #[arg(long)]
+    pub(crate) url: Option<String>,
+    /// What it is told of from now on; may stand several times.
+    #[arg(long = "event", value_name = "EVENT")]
+    pub(crate) events: Vec<String>,
+    /// Make a new secret, and show it once.
+    #[arg(long, conflicts_with = "secret_from_stdin")]
+    pub(crate) new_secret: bool,
+    /// Take a new secret from stdin.
+    #[arg(long)]
+    pub(crate) secret_from_stdin: bool,
+    /// Tell it again what happens from now on.
+    #[arg(long, conflicts_with = "deactivate")]
+    pub(crate) activate: bool,
+    /// Tell it nothing any more.
+    #[arg(long)]
+    pub(crate) deactivate: bool,
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum Secret {
     /// Make a key for LAVRA_SECRET_KEY.
     GenerateKey,
@@ -742,6 +815,25 @@ pub(crate) enum Secret {
     Remove {
         name: String,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Key {
+    /// Make a key, which is printed this once: `lavra key create grafana --role viewer`.
+    Create {
+        /// What it is for.
+        name: String,
+        /// viewer, operator, admin, or writer for programs that work on tasks.
+        #[arg(long)]
+        role: String,
+        /// When it ends: 90d, 12h, 1y [default: when it is revoked].
+        #[arg(long, value_name = "TIME")]
+        expires: Option<String>,
+    },
+    /// List keys, the newest first; also those that are over.
+    List,
+    /// End a key, and the sessions that were opened with it.
+    Revoke { id: String },
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,8 @@
 //! A process of lavra: an open database with the parts that run on it.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -10,6 +11,7 @@ use lavra_db::{Database, DuckOptions, Keyring, Migration, Secrets, migrate};
 use lavra_extract::task::{Exports, Extract, ExtractAudit, ExtractExport};
 use lavra_fleet::keys::MayMake;
 use lavra_fleet::{Fleet, FleetRun, Orchestrator};
+use lavra_notify::{Delivery, Timing as WebhookTiming, Webhooks, watch};
 use lavra_tasks::builtin::{Cleanup, Http};
 use lavra_tasks::{
     Artefacts, Broker, BrokerConfig, Handler, MIGRATIONS, Policy, Registry, Runner, Tasks, keeper,
@@ -20,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::demo::Count;
 use crate::exit::BadUsage;
-use crate::settings::Settings;
+use crate::settings::{Settings, Web};
 use crate::variables::Variable;
 
 /// How long a PostgreSQL server that does not answer at start is waited for.
@@ -41,8 +43,10 @@ pub(crate) struct Parts {
     /// Of all types only `extract`: for the command that extracts.
     pub(crate) only_extract: bool,
     pub(crate) demo_types: bool,
-    /// Whether `http` tasks may call addresses of the inside.
+    /// Whether `http` tasks and webhooks may call addresses of the inside.
     pub(crate) private_allowed: bool,
+    /// Whether it listens to others than this machine.
+    pub(crate) beyond_loopback: bool,
 }
 
 impl Parts {
@@ -65,9 +69,11 @@ pub(crate) struct Node {
     pub(crate) extract: Extract,
     pub(crate) audit: ExtractAudit,
     fleet: Fleet,
+    webhooks: Webhooks,
     orchestrator: Orchestrator,
     registry: Registry,
     parts: Parts,
+    web: Web,
     runner: lavra_tasks::RunnerConfig,
     stale: Duration,
 }
@@ -89,7 +95,9 @@ impl Node {
         }
         let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
         let database = open(settings, patience, parts.options()).await?;
-        let migrations = [MIGRATIONS, lavra_fleet::MIGRATIONS, &own].concat();
+        let migrations =
+            [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_notify::MIGRATIONS, lavra_web::MIGRATIONS, &own]
+                .concat();
         for id in migrate(&database, &migrations).await? {
             tracing::info!(id, database = %settings.target, "migrated");
         }
@@ -132,6 +140,14 @@ impl Node {
         } else {
             registry
         };
+        let (keys, timing) = (Arc::clone(&fleet.keys), WebhookTiming::default());
+        let webhooks = Webhooks::open(&database, keys, timing, parts.private_allowed)?;
+        let registry = if parts.run && !parts.only_extract {
+            let policy = policies.get(Delivery::KIND).copied().unwrap_or_default();
+            registry.with(Delivery::new(webhooks.clone(), timing), policy)
+        } else {
+            registry
+        };
         if parts.run && !parts.only_extract {
             let absorbed = fleet.keys.absorb().await?;
             if absorbed > 0 {
@@ -145,9 +161,11 @@ impl Node {
             extract,
             audit,
             fleet,
+            webhooks,
             orchestrator,
             registry,
             parts,
+            web: settings.web.clone(),
             runner: settings.runner.clone(),
             stale: settings.stale,
         })
@@ -155,12 +173,18 @@ impl Node {
 
     pub(crate) fn router(&self) -> Router {
         let (tasks, database) = (self.tasks.clone(), self.database.clone());
-        lavra_web::router(lavra_web::App::new(tasks, database, self.fleet.clone()))
+        let (fleet, webhooks) = (self.fleet.clone(), self.webhooks.clone());
+        lavra_web::router(lavra_web::App {
+            hosts: self.web.hosts.clone(),
+            require_key: self.web.needs_key(self.parts.beyond_loopback),
+            public_url: self.web.public_url.clone(),
+            ..lavra_web::App::new(tasks, database, fleet, webhooks)
+        })
     }
 
     /// Runs the parts until `stop` (or until one of them ends), then all of them end in order.
     pub(crate) async fn run(
-        self,
+        mut self,
         listener: Option<TcpListener>,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
@@ -175,6 +199,14 @@ impl Node {
                 Ok(())
             }
         });
+        if self.parts.run && !self.parts.only_extract {
+            let (webhooks, tasks) = (self.webhooks.clone(), self.tasks.clone());
+            let last = last.clone();
+            parts.spawn(async move {
+                watch::watch(&webhooks, &tasks, watch::Config::default(), last).await;
+                Ok(())
+            });
+        }
         if let Some(broker) = self.tasks.broker().cloned() {
             let (tasks, last) = (self.tasks.clone(), last.clone());
             parts.spawn(async move {
@@ -183,9 +215,12 @@ impl Node {
             });
         }
         if let Some(listener) = listener {
-            let address = listener.local_addr()?;
+            let address = own(listener.local_addr()?);
             if let Database::Duck(duck) = &self.database {
                 duck.announce(&format!("http://{address}"))?;
+            }
+            if !address.ip().is_loopback() {
+                self.web.hosts.push(host(address.ip()));
             }
             let (router, last) = (self.router(), last.clone());
             parts.spawn(async move {
@@ -321,6 +356,7 @@ fn policies(settings: &Settings, parts: Parts) -> BTreeMap<String, Policy> {
         ("http".to_owned(), hour),
         (Extract::KIND.to_owned(), extract),
         (FleetRun::KIND.to_owned(), extract),
+        (Delivery::KIND.to_owned(), lavra_notify::POLICY),
     ]);
     policies.extend(after);
     if parts.demo_types {
@@ -352,21 +388,59 @@ fn handlers(
     Ok(registry)
 }
 
-/// A listener on this machine only: beyond it, keys would be needed.
-pub(crate) async fn listen(text: &str) -> anyhow::Result<TcpListener> {
-    let addresses: Vec<SocketAddr> = tokio::net::lookup_host(text)
-        .await
-        .map_err(|error| BadUsage(format!("--listen {text}: {error} (it is HOST:PORT)")))?
-        .collect();
-    if let Some(outside) = addresses.iter().find(|address| !address.ip().is_loopback()) {
-        return Err(BadUsage(format!(
-            "--listen {outside}: only loopback addresses, as long as there are no API keys"
-        ))
-        .into());
+/// Where this machine reaches a listener, which may listen everywhere.
+fn own(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        other => other,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// An address as it stands in `Host`. No name can be made to lead to it, so it needs no setting.
+fn host(ip: IpAddr) -> String {
+    match ip {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
     }
-    TcpListener::bind(addresses.as_slice()).await.with_context(|| {
-        format!(
-            "cannot listen on {text}: is another lavra there already? --listen takes another port"
-        )
-    })
+}
+
+/// Where `--listen` says.
+#[derive(Debug)]
+pub(crate) struct Place {
+    text: String,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Place {
+    pub(crate) async fn find(text: &str) -> anyhow::Result<Self> {
+        let addresses = tokio::net::lookup_host(text)
+            .await
+            .map_err(|error| BadUsage(format!("--listen {text}: {error} (it is HOST:PORT)")))?;
+        Ok(Self { text: text.to_owned(), addresses: addresses.collect() })
+    }
+
+    /// An address that others than this machine may reach.
+    pub(crate) fn beyond_loopback(&self) -> Option<SocketAddr> {
+        self.addresses.iter().copied().find(|address| !address.ip().is_loopback())
+    }
+
+    pub(crate) async fn listen(&self) -> anyhow::Result<TcpListener> {
+        TcpListener::bind(self.addresses.as_slice()).await.with_context(|| {
+            format!(
+                "cannot listen on {}: is another lavra there already? --listen takes another port",
+                self.text
+            )
+        })
+    }
+}
+
+/// A listener on this machine only: whoever reaches it is trusted.
+pub(crate) async fn listen(text: &str) -> anyhow::Result<TcpListener> {
+    let place = Place::find(text).await?;
+    if let Some(outside) = place.beyond_loopback() {
+        return Err(BadUsage(format!("--listen {outside}: only loopback addresses")).into());
+    }
+    place.listen().await
 }

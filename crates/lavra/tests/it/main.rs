@@ -8,6 +8,7 @@ mod extraction;
 mod fleet;
 mod processes;
 mod program;
+mod webhooks;
 mod whole;
 mod worker;
 mod writer;

@@ -37,7 +37,7 @@ test("from an empty file to completed missions, in Portuguese, without loading a
   await page.getByRole("link", { name: "Selecionar Missões" }).click();
   await page.getByRole("heading", { name: "Banco de Missões" }).waitFor();
   const queue = page.getByRole("button", { name: "Adicionar à fila" });
-  assert.ok(await queue.isDisabled(), "nothing is selected yet");
+  await until("nothing can be queued while nothing is selected", () => queue.isDisabled());
   await page.locator("tbody input[name=id]").nth(0).check();
   await page.locator("tbody input[name=id]").nth(1).check();
   await page.getByText("2 selecionadas").waitFor();
@@ -55,7 +55,7 @@ test("from an empty file to completed missions, in Portuguese, without loading a
   await page.getByText("Execução iniciada.").waitFor();
   await page.evaluate(() => { window.still = true; });
   await until("all are completed on the page", async () => (await tile(page, "completed")) === 6, 60_000);
-  await page.getByText("O orquestrador não está em execução.").waitFor({ timeout: 30_000 });
+  await page.locator(".said-big", { hasText: "O orquestrador não está em execução." }).waitFor({ timeout: 30_000 });
   assert.ok(await page.evaluate(() => window.still), "the page was not loaded anew");
   await picture(page, "overview");
 

@@ -9,8 +9,8 @@ let place;
 let browser;
 before(async () => {
   place = await Place.make();
-  // Scrapes that last, so that there is something to cancel.
-  await place.world("--fleet-faults", '{"scrape_polls": 40}');
+  // Scrapes that never end, so that there is something to cancel.
+  await place.world("--fleet-faults", '{"jobs": {"hangs": 1.0}}');
   await place.serve();
   await place.fleet(1);
   browser = await open();
@@ -35,7 +35,7 @@ test("a mission is canceled while it is scraped, and the worker's stopping is co
   assert.ok(await page.getByRole("button", { name: "Cancel", exact: true }).isVisible(), "nothing was done yet");
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await dialog.getByRole("button", { name: "Yes, go on" }).click();
-  await page.getByText("1 canceled").waitFor();
+  await page.locator("#said", { hasText: "1 canceled" }).waitFor();
   await page.locator("h1 .badge.canceled").waitFor();
   await page.getByText("mission_canceled", { exact: true }).waitFor();
   quiet(page);
@@ -57,7 +57,7 @@ test("a server that was killed under an open page is found again by the page its
   quiet(page);
 });
 
-test("no row moves under the pointer, and what has changed can be had", async () => {
+test("no row moves under the pointer or the focus, and what has changed can be had", async () => {
   const page = await visit(browser);
   await page.goto(`${place.base}/ui/missions?state=bank`);
   const first = page.locator("tbody tr").first();
@@ -66,8 +66,18 @@ test("no row moves under the pointer, and what has changed can be had", async ()
   await place.api("POST", "/missions", { from: "2025-04-01", to: "2025-04-01", media_types: ["all"], languages: [["pt"]] });
   await page.locator("#held:not([hidden])").waitFor();
   assert.equal(await page.locator("tbody tr").first().getAttribute("data-key"), key);
+  await page.mouse.move(5, 5);
+  const isNew = async () => (await page.locator("tbody tr").first().getAttribute("data-key")) !== key;
+  await until("the new row is there", isNew);
+  assert.ok(await page.locator("#held").isHidden());
+
+  const second = await page.locator("tbody tr").first().getAttribute("data-key");
+  await page.locator("tbody a.mono").first().focus();
+  await place.api("POST", "/missions", { from: "2025-04-02", to: "2025-04-02", media_types: ["all"], languages: [["pt"]] });
+  await page.locator("#held:not([hidden])").waitFor();
+  assert.equal(await page.locator("tbody tr").first().getAttribute("data-key"), second);
   await page.locator("#held").click();
-  await until("the new row is there", async () => (await page.locator("tbody tr").first().getAttribute("data-key")) !== key);
+  await until("it comes when it is asked for", async () => (await page.locator("tbody tr").first().getAttribute("data-key")) !== second);
   assert.ok(await page.locator("#held").isHidden());
   quiet(page);
 });
