@@ -95,9 +95,14 @@ impl Node {
         }
         let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
         let database = open(settings, patience, parts.options()).await?;
-        let migrations =
-            [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_notify::MIGRATIONS, lavra_web::MIGRATIONS, &own]
-                .concat();
+        let migrations = [
+            MIGRATIONS,
+            lavra_fleet::MIGRATIONS,
+            lavra_notify::MIGRATIONS,
+            lavra_web::MIGRATIONS,
+            &own,
+        ]
+        .concat();
         for id in migrate(&database, &migrations).await? {
             tracing::info!(id, database = %settings.target, "migrated");
         }

@@ -17,14 +17,18 @@ mod entry;
 mod fleet;
 mod format;
 mod help;
+mod keys;
 mod live;
+mod login;
 mod missions;
+mod once;
 mod overview;
 mod page;
 mod preferences;
 mod settings;
 mod texts;
 mod visitor;
+mod webhooks;
 mod words;
 
 use axum::Router;
@@ -33,8 +37,11 @@ use axum::routing::get;
 
 use crate::app::Site;
 
+pub(crate) use chart::escape;
 pub(crate) use live::Live;
+pub(crate) use login::login_page;
 pub(crate) use page::explain;
+pub(crate) use visitor::Visitor;
 
 pub(crate) fn routes() -> Router<Site> {
     Router::new()
@@ -43,10 +50,12 @@ pub(crate) fn routes() -> Router<Site> {
         .merge(audit::routes())
         .merge(fleet::routes())
         .merge(help::routes())
+        .merge(keys::routes())
         .merge(live::routes())
         .merge(missions::routes())
         .merge(overview::routes())
         .merge(preferences::routes())
         .merge(settings::routes())
+        .merge(webhooks::routes())
         .nest("/ui", Router::new().fallback(page::not_found))
 }

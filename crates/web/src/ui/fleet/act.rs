@@ -91,7 +91,7 @@ fn confirm(visitor: Visitor, kind: Kind, thing: &Thing, name: String, back: Stri
     let t = Things::of(visitor.language);
     let shell = Shell::new(visitor, kind.section(), name.clone());
     show(&ConfirmPage {
-        says: t.confirm_remove,
+        says: t.confirm_remove.into(),
         count: name,
         how_many: "",
         action: format!("{}/{}/act", kind.path(), thing.id()),

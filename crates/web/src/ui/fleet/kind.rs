@@ -30,14 +30,6 @@ impl Kind {
         }
     }
 
-    pub(super) fn name(self, t: &Things) -> &'static str {
-        match self {
-            Self::Worker => t.worker,
-            Self::Proxy => t.proxy,
-            Self::Writer => t.writer,
-        }
-    }
-
     pub(super) fn add(self, t: &Things) -> &'static str {
         match self {
             Self::Worker => t.add_worker,

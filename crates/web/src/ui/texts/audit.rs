@@ -55,7 +55,6 @@ texts!(Audit {
     failures_none: "Nenhuma missão falhou neste período." | "No mission failed in this window.";
     failed_at: "Falhou em" | "Failed at";
     now_is: "Hoje" | "Now";
-    message: "Mensagem" | "Message";
     retries: "Novas tentativas" | "Retries";
 
     // performance

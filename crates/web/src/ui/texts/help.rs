@@ -29,8 +29,6 @@ texts!(Help {
     times_says: "Todos os horários são UTC." | "All times are UTC.";
 
     roles: "Papéis" | "Roles";
-    role: "Papel" | "Role";
-    may: "Pode" | "May";
     viewer: "ver tudo, mudar nada" | "see everything, change nothing";
     operator: "o mesmo, e operar: missões, execuções, extrações, tarefas" | "the same, and operate: missions, runs, extractions, tasks";
     admin: "o mesmo, e mudar com o que se opera: workers, proxies, writers, ajustes, chaves, webhooks"

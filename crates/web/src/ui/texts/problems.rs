@@ -60,6 +60,10 @@ fn portuguese(code: Code) -> (&'static str, &'static str) {
             "Não há tal missão, worker, proxy ou writer",
             "GET /missions e GET /fleet/workers, /fleet/proxies e /fleet/writers os listam.",
         ),
+        Code::WebhookNotFound => ("Não há tal webhook", "GET /webhooks lista todos."),
+        Code::WebhookConflict => {
+            ("Outro webhook tem este nome", "Escolha outro nome, ou mude o que o tem.")
+        }
         Code::FleetConflict => {
             ("Do jeito que está, isto não pode ser feito", "O detalhe diz o que impede.")
         }

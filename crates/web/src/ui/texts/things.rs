@@ -10,12 +10,9 @@ texts!(Things {
     edit_worker: "Editar worker" | "Edit the worker";
     edit_proxy: "Editar proxy" | "Edit the proxy";
     edit_writer: "Editar writer" | "Edit the writer";
-    worker: "Worker" | "Worker";
     proxy: "Proxy" | "Proxy";
-    writer: "Writer" | "Writer";
     by_state: "Por estado" | "By state";
     all: "Todos" | "All";
-    active: "Ativo" | "Active";
     inactive: "Desativado" | "Deactivated";
     inactive_many: "Desativados" | "Deactivated";
     test: "Testar" | "Test";
@@ -61,7 +58,6 @@ texts!(Things {
     leaving: "Termina o que faz e então para" | "Finishes what it does, then stops";
     waits: "Espera" | "Waits for";
     until: "às" | "at";
-    doing: "O que faz" | "What it does";
     mission: "Missão" | "Mission";
     session: "Sessão" | "Session";
     session_of: "de" | "of";
@@ -94,7 +90,6 @@ texts!(Things {
     many_in_use: "Em uso" | "In use";
     many_failed_out: "Por falhas" | "By failures";
     used_by: "por" | "by";
-    host_and_port: "Host e porta" | "Host and port";
     user: "Usuário" | "User";
     failures: "Falhas" | "Failures";
     failures_of: "de" | "of";

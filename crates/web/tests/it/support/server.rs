@@ -50,13 +50,9 @@ pub(crate) fn settings() -> Settings {
 /// The tasks of a database that was opened and migrated.
 pub(crate) async fn open(place: &Place, settings: Settings) -> (Database, Tasks) {
     let database = place.open().await;
-    let all = [
-        MIGRATIONS,
-        lavra_fleet::MIGRATIONS,
-        lavra_notify::MIGRATIONS,
-        lavra_web::MIGRATIONS,
-    ]
-    .concat();
+    let all =
+        [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_notify::MIGRATIONS, lavra_web::MIGRATIONS]
+            .concat();
     migrate(&database, &all).await.unwrap();
     let tasks = Tasks::open(&database, settings).await.unwrap();
     tasks.declare(vec![KIND.into()]).await.unwrap();
