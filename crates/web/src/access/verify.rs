@@ -41,7 +41,7 @@ impl Access {
         }
     }
 
-    pub(super) fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.database.clock().now()
     }
 
