@@ -6,6 +6,7 @@ mod commands;
 mod disk;
 mod extraction;
 mod fleet;
+mod keys;
 mod processes;
 mod program;
 mod webhooks;

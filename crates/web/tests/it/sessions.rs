@@ -6,6 +6,7 @@ use lavra_web::access::Role;
 use reqwest::Method;
 use serde_json::json;
 
+use crate::support::access::id_of;
 use crate::support::browser::{Browser, filled, token};
 use crate::support::server::KIND;
 use crate::support::{Place, Server, on_each_engine};
@@ -21,27 +22,9 @@ async fn closed(place: Place) -> Server {
     Server::shaped(place, |app| App { require_key: true, ..app }).await
 }
 
-/// A key as who runs the server makes it.
-async fn key(server: &Server, role: Role) -> (String, String) {
-    use lavra_web::access::{Hash, Key, KeyId, store};
-    let (id, secret) = (format!("{:x<8}", role.as_str()), "k".repeat(52));
-    let key = Key {
-        id: KeyId(id.clone()),
-        name: role.to_string(),
-        role,
-        created_at: server.now(),
-        last_used_at: None,
-        expires_at: None,
-        revoked_at: None,
-    };
-    assert!(store(&server.database).add_key(key, Hash::of(&secret)).await.unwrap());
-    let text = format!("lavra_{id}_{secret}");
-    (id, text)
-}
-
 async fn a_key_is_traded_for_a_cookie_and_given_back(place: Place) {
     let server = closed(place).await;
-    let (_, operator) = key(&server, Role::Operator).await;
+    let operator = server.put_key(Role::Operator).await;
     let mut browser = Browser::new(&server);
     let sent = browser.get("/ui/missions?status=failed").await;
     assert_eq!(sent.status, 303);
@@ -86,7 +69,7 @@ async fn a_key_is_traded_for_a_cookie_and_given_back(place: Place) {
 
 async fn a_session_survives_a_restart(place: Place) {
     let server = closed(place).await;
-    let (_, viewer) = key(&server, Role::Viewer).await;
+    let viewer = server.put_key(Role::Viewer).await;
     let mut browser = Browser::new(&server);
     browser.log_in(&viewer).await;
     browser.get("/tasks").await.expect(200);
@@ -97,8 +80,9 @@ async fn a_session_survives_a_restart(place: Place) {
 
 async fn a_session_ends_with_its_key(place: Place) {
     let server = closed(place).await;
-    let (id, viewer) = key(&server, Role::Viewer).await;
-    let (_, admin) = key(&server, Role::Admin).await;
+    let viewer = server.put_key(Role::Viewer).await;
+    let id = id_of(&viewer);
+    let admin = server.put_key(Role::Admin).await;
     let mut browser = Browser::new(&server);
     browser.log_in(&viewer).await;
     browser.get("/tasks").await.expect(200);
@@ -119,13 +103,14 @@ async fn a_session_ends_with_its_key(place: Place) {
 
 async fn a_session_ends_when_nobody_uses_it_and_after_a_week(place: Place) {
     let server = closed(place).await;
-    let (id, _) = key(&server, Role::Viewer).await;
+    let viewer = server.put_key(Role::Viewer).await;
+    let id = id_of(&viewer);
     let hours = SignedDuration::from_hours;
     for (opened, seen, is_open) in
         [(13, 11, true), (13, 12, false), (167, 0, true), (168, 0, false)]
     {
         let mut browser = Browser::new(&server);
-        browser.cookies.push(server.session_of_the_past(&id, hours(opened), hours(seen)).await);
+        browser.cookies.push(server.session_of_the_past(id, hours(opened), hours(seen)).await);
         let status = browser.get("/tasks").await.status.as_u16();
         assert_eq!(status, if is_open { 200 } else { 401 }, "{opened} {seen}");
     }
@@ -134,7 +119,7 @@ async fn a_session_ends_when_nobody_uses_it_and_after_a_week(place: Place) {
 #[tokio::test]
 async fn a_wrong_key_is_told_on_the_page_and_counted() {
     let server = closed(Place::file()).await;
-    let (_, writer) = key(&server, Role::Writer).await;
+    let writer = server.put_key(Role::Writer).await;
     let mut browser = Browser::new(&server);
     let reply = browser.log_in(&writer).await;
     assert_eq!(reply.status, 403);
@@ -153,7 +138,7 @@ async fn a_wrong_key_is_told_on_the_page_and_counted() {
 #[tokio::test]
 async fn the_login_page_leads_nowhere_else_and_takes_only_its_own_form() {
     let server = closed(Place::file()).await;
-    let (_, viewer) = key(&server, Role::Viewer).await;
+    let viewer = server.put_key(Role::Viewer).await;
     let mut browser = Browser::new(&server);
     for next in ["//evil.example", "https://evil.example", "/\\evil.example", "/ui%0d%0aX:%20y"] {
         let page = browser.get(&format!("/ui/login?next={next}")).await;
