@@ -25,6 +25,22 @@ pub(crate) fn routes() -> OpenApiRouter<Site> {
         .verb(routes!(test))
 }
 
+/// What a webhook can be told of.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) enum WebhookEvent {
+    #[schema(rename = "mission.failed")]
+    MissionFailed,
+    #[schema(rename = "pool.exhausted")]
+    PoolExhausted,
+    #[schema(rename = "extraction.complete")]
+    ExtractionComplete,
+    #[schema(rename = "extraction.short")]
+    ExtractionShort,
+    #[schema(rename = "task.dead_lettered")]
+    TaskDeadLettered,
+}
+
 /// A webhook, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({
@@ -42,6 +58,7 @@ pub(crate) struct Webhook {
     name: String,
     /// The scheme and the host. The rest often is a credential and is never answered.
     url: String,
+    #[schema(value_type = Vec<WebhookEvent>)]
     events: Vec<&'static str>,
     active: bool,
     created_at: Timestamp,
@@ -94,13 +111,18 @@ pub(crate) async fn list(State(webhooks): State<Webhooks>) -> Result<Json<Webhoo
 }))]
 #[expect(dead_code, reason = "only its description is used")]
 pub(crate) struct WebhookAddition {
-    /// Without `/` and `:`.
+    #[schema(
+        pattern = r"^[^/:\s\x00-\x1f\x7f-\x9f]([^/:\x00-\x1f\x7f-\x9f]{0,98}[^/:\s\x00-\x1f\x7f-\x9f])?$"
+    )]
     name: String,
     /// http or https.
+    #[schema(pattern = "^https?://", max_length = 2000)]
     url: String,
-    /// What requests are signed with: 16 to 200 characters.
+    /// What requests are signed with.
+    #[schema(pattern = "^[!-~]{16,200}$")]
     secret: String,
-    events: Option<Vec<String>>,
+    #[schema(min_items = 1)]
+    events: Option<Vec<WebhookEvent>>,
 }
 
 /// Add a webhook
@@ -147,10 +169,16 @@ pub(crate) async fn show(
 #[schema(example = json!({ "active": false }))]
 #[expect(dead_code, reason = "only its description is used")]
 pub(crate) struct WebhookAlteration {
+    #[schema(
+        pattern = r"^[^/:\s\x00-\x1f\x7f-\x9f]([^/:\x00-\x1f\x7f-\x9f]{0,98}[^/:\s\x00-\x1f\x7f-\x9f])?$"
+    )]
     name: Option<String>,
+    #[schema(pattern = "^https?://", max_length = 2000)]
     url: Option<String>,
+    #[schema(pattern = "^[!-~]{16,200}$")]
     secret: Option<String>,
-    events: Option<Vec<String>>,
+    #[schema(min_items = 1)]
+    events: Option<Vec<WebhookEvent>>,
     active: Option<bool>,
 }
 
@@ -229,4 +257,18 @@ pub(crate) async fn test(
     let webhook = webhooks.find(&id).await?;
     let Sent { ok, said } = webhooks.test(&webhook).await?;
     Ok(Json(WebhookTest { ok, said }))
+}
+
+#[cfg(test)]
+mod tests {
+    use utoipa::PartialSchema;
+
+    use super::*;
+
+    #[test]
+    fn the_described_events_are_those_that_there_are() {
+        let described = serde_json::to_value(WebhookEvent::schema()).unwrap();
+        let there_are = model::Topic::ALL.map(model::Topic::as_str);
+        assert_eq!(described["enum"], serde_json::json!(there_are));
+    }
 }

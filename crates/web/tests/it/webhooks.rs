@@ -42,8 +42,11 @@ async fn a_webhook_is_added_shown_changed_tested_and_removed(place: Place) {
 
     let name: String = byte_serialize(b"ops team").collect::<String>().replace('+', "%20");
     let id = added["id"].as_str().unwrap();
-    for path in [format!("/webhooks/{id}"), format!("/webhooks/{name}")] {
-        assert_eq!(server.get(&path).await.expect(200), added);
+    let paths = [format!("/webhooks/{id}"), format!("/webhooks/{name}")];
+    for path in &paths {
+        assert_eq!(server.get(path).await.expect(200), added);
+    }
+    for path in &paths {
         let tested = server.ask(&format!("{path}:test")).await.expect(200);
         assert_eq!(tested, json!({ "ok": true, "said": "HTTP 202 Accepted" }));
     }
