@@ -25,6 +25,7 @@ pub(crate) enum Package {
     Python,
     PythonVenv,
     Npm,
+    Chromium,
 }
 
 impl Package {
@@ -37,6 +38,7 @@ impl Package {
             Self::Python => &["python3"],
             Self::PythonVenv => &["python3-venv"],
             Self::Npm => &["nodejs", "npm"],
+            Self::Chromium => &["chromium"],
         }
     }
 
@@ -50,6 +52,7 @@ impl Package {
             Self::Python => on_path("python3"),
             Self::PythonVenv => python_with("ensurepip"),
             Self::Npm => on_path("npm"),
+            Self::Chromium => on_path("chromium"),
         }
     }
 

@@ -8,6 +8,7 @@ mod extract;
 mod failures;
 mod fleet;
 mod numbers;
+mod pages;
 mod tasks;
 mod writer;
 
@@ -36,6 +37,12 @@ const COMPARISONS: &[Comparison] = &[
         about: "how long a worker of a hundred is idle while missions wait, on PostgreSQL; with a binary
             that is there: `-- --lavra FILE`",
         run: fleet::run,
+    },
+    Comparison {
+        name: "pages",
+        about: "Mission Control over 100,000 missions and 1,000,000 entries of the log, on PostgreSQL; with a
+            binary that is there: `-- --lavra FILE`",
+        run: pages::run,
     },
     Comparison {
         name: "tasks",

@@ -1,4 +1,4 @@
-//! The command line. Parsed by hand: seven verbs do not pay for a parser that every cold build compiles first.
+//! The command line. Parsed by hand: eight verbs do not pay for a parser that every cold build compiles first.
 
 use anyhow::{Result, bail};
 
@@ -7,6 +7,7 @@ cargo xtask COMMAND
 
   test [nextest arguments…]   get what is missing, start private servers, run every test
                               (`test -p lavra-db`, `test a_page_past_the_end`: only those)
+  browser [names…]            only the tests in a real browser (`browser life`: those of that file)
   servers [-- command…]       start the private servers; run the command with them, or print
                               `export LAVRA_TEST_…` lines and stay until stdin closes or Ctrl-C
   check                       format, clippy, documentation, unused dependencies, licences and bans
@@ -28,6 +29,7 @@ Environment:
 pub(crate) enum Task {
     Help,
     Test { nextest: Vec<String> },
+    Browser { names: Vec<String> },
     Servers { command: Vec<String> },
     Check,
     Demo { args: Vec<String> },
@@ -45,6 +47,9 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
         "help" | "-h" | "--help" => return Ok(Task::Help),
         "test" => {
             return Ok(Task::Test { nextest: args.collect() });
+        }
+        "browser" => {
+            return Ok(Task::Browser { names: args.collect() });
         }
         "fuzz" => {
             return Ok(Task::Fuzz { args: args.collect() });

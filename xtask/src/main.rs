@@ -6,6 +6,7 @@
 
 mod apt;
 mod bench;
+mod browser;
 mod check;
 mod cli;
 mod daemon;
@@ -64,6 +65,7 @@ fn perform(task: Task) -> Result<()> {
             Ok(())
         }
         Task::Test { nextest } => test::run(&Workspace::locate()?, &nextest),
+        Task::Browser { names } => test::browser(&Workspace::locate()?, &names),
         Task::Servers { command } => servers::run(&Workspace::locate()?, &command),
         Task::Check => check::run(&Workspace::locate()?),
         Task::Demo { args } => demo::run(&Workspace::locate()?, &args),

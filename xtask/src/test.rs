@@ -7,10 +7,11 @@ use crate::apt;
 use crate::servers::{self, Servers};
 use crate::tools::{self, Tool};
 use crate::workspace::Workspace;
-use crate::{duckdb, exec, fuzz};
+use crate::{browser, duckdb, exec, fuzz};
 
 pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     apt::ensure(servers::PACKAGES)?;
+    apt::ensure(browser::PACKAGES)?;
     duckdb::ensure(workspace)?;
     tools::ensure(workspace, Tool::Nextest)?;
     // With the tests' features, so that nothing is compiled twice: tests run the real `lavra`.
@@ -29,9 +30,17 @@ pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     tests.args(["nextest", "run"]).args(scope(nextest)).args(nextest).envs(servers.environment()?);
     exec::run(&mut tests)?;
     if nextest.is_empty() {
+        browser::test(workspace, &[])?;
         fuzz::fuzz(workspace, fuzz::SHORT)?;
     }
     Ok(())
+}
+
+/// Only the tests in a browser.
+pub(crate) fn browser(workspace: &Workspace, names: &[String]) -> Result<()> {
+    duckdb::ensure(workspace)?;
+    exec::run(workspace.cargo().args(["build", "--workspace", "--bins"]))?;
+    browser::test(workspace, names)
 }
 
 /// The whole workspace, unless packages were named.

@@ -90,6 +90,9 @@ pub(crate) enum Command {
     /// Secrets, sealed in the database.
     #[command(subcommand)]
     Secret(Secret),
+    /// API keys: who may call a server, and as what.
+    #[command(subcommand)]
+    Key(Key),
     /// Bring the database's schema up to date, or print it.
     Migrate(Migrate),
     /// Ask the database a question (read-only), also while a server holds the file.
@@ -110,9 +113,15 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Where to listen; only this machine can be reached for now.
+    /// Where to listen [default: 127.0.0.1:8080]; beyond this machine only with an admin key, as `lavra
+    /// key create` makes them.
     #[arg(long, env = "LAVRA_LISTEN")]
     pub(crate) listen: Option<String>,
+
+    /// Let tasks call addresses of the inside (loopback, private networks), also where callers need
+    /// keys.
+    #[arg(long, env = "LAVRA_ALLOW_PRIVATE")]
+    pub(crate) allow_private: bool,
 
     /// Only serve; let other processes run the tasks.
     #[arg(long)]
@@ -742,6 +751,25 @@ pub(crate) enum Secret {
     Remove {
         name: String,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Key {
+    /// Make a key, which is printed this once: `lavra key create grafana --role viewer`.
+    Create {
+        /// What it is for.
+        name: String,
+        /// viewer, operator, admin, or writer for programs that work on tasks.
+        #[arg(long)]
+        role: String,
+        /// When it ends: 90d, 12h, 1y [default: when it is revoked].
+        #[arg(long, value_name = "TIME")]
+        expires: Option<String>,
+    },
+    /// List keys, the newest first; also those that are over.
+    List,
+    /// End a key, and the sessions that were opened with it.
+    Revoke { id: String },
 }
 
 #[derive(Debug, Args)]

@@ -4,28 +4,27 @@
 use anyhow::{Context, bail};
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::http::{Method, Request, StatusCode, header};
+use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use lavra_db::{Database, Holder};
 use serde_json::Value;
 use tower::ServiceExt;
 
-use crate::exit::OwnCode;
+use crate::exit::{BadUsage, OwnCode};
 use crate::node::{Node, Parts};
 use crate::settings::Settings;
+use crate::variables::Variable;
 
 const LARGEST_ANSWER: usize = 256 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) enum Client {
     /// The node stays open as long as the router is used.
-    Here {
-        router: Router,
-        node: Box<Node>,
-    },
+    Here { router: Router, node: Box<Node> },
     There {
         http: reqwest::Client,
         base: String,
-        token: Option<String>,
+        /// An API key, or the token of the lock file.
+        credential: Option<String>,
     },
 }
 
@@ -40,7 +39,8 @@ pub(crate) struct Refused {
 impl Client {
     pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Self> {
         if let Some(server) = &settings.server {
-            return Ok(Self::there(server, None));
+            let key = Variable::ApiKey.read().filter(|key| !key.is_empty());
+            return Ok(Self::there(server, key));
         }
         let error = match Node::open(settings, Parts::default()).await {
             Ok(node) => return Ok(Self::Here { router: node.router(), node: Box::new(node) }),
@@ -54,10 +54,10 @@ impl Client {
         }
     }
 
-    fn there(base: &str, token: Option<String>) -> Self {
+    fn there(base: &str, credential: Option<String>) -> Self {
         let base = base.trim_end_matches('/').to_owned();
         let http = reqwest::Client::builder().tls_backend_preconfigured(lavra_db::tls()).build();
-        Self::There { http: http.unwrap_or_default(), base, token }
+        Self::There { http: http.unwrap_or_default(), base, credential }
     }
 
     /// Whether nobody else can run what is created: this process holds the file. On a PostgreSQL
@@ -99,13 +99,12 @@ impl Client {
                 let status = answer.status();
                 (status, to_bytes(answer.into_body(), LARGEST_ANSWER).await?)
             }
-            Self::There { http, base, token } => {
+            Self::There { http, base, credential } => {
                 let request = request.uri(format!("{base}{path}")).body(bytes)?;
                 let mut request = reqwest::Request::try_from(request)?;
                 request.headers_mut().remove(header::HOST);
-                if let Some(token) = token {
-                    let value = format!("Bearer {token}").parse()?;
-                    request.headers_mut().insert(header::AUTHORIZATION, value);
+                if let Some(credential) = credential {
+                    request.headers_mut().insert(header::AUTHORIZATION, bearer(credential)?);
                 }
                 let answer = http
                     .execute(request)
@@ -117,6 +116,15 @@ impl Client {
         };
         read(status, &answer)
     }
+}
+
+/// Not shown where headers are.
+fn bearer(credential: &str) -> anyhow::Result<HeaderValue> {
+    let value = HeaderValue::try_from(format!("Bearer {credential}"));
+    let name = Variable::ApiKey.name();
+    let mut value = value.map_err(|_| BadUsage(format!("{name} is not a key")))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 fn read(status: StatusCode, answer: &[u8]) -> anyhow::Result<Value> {

@@ -50,7 +50,8 @@ fn all_own_codes() -> impl Iterator<Item = OwnCode> {
 fn all_variables() -> impl Iterator<Item = Variable> {
     successors(Some(Variable::Log), |variable| match variable {
         Variable::Log => Some(Variable::SecretKey),
-        Variable::SecretKey => Some(Variable::FleetApiKey),
+        Variable::SecretKey => Some(Variable::ApiKey),
+        Variable::ApiKey => Some(Variable::FleetApiKey),
         Variable::FleetApiKey => Some(Variable::FleetPassword),
         Variable::FleetPassword => Some(Variable::WriterApiKey),
         Variable::WriterApiKey => Some(Variable::WorkerApiKey),
@@ -116,7 +117,9 @@ fn every_setting_is_documented() {
     let of_fleet = table(CONFIGURATION, "| `lavra.toml`, fleet |").into_iter().map(|row| row[0]);
     let of_writer = table(CONFIGURATION, "| `lavra.toml`, writer |").into_iter().map(|row| row[0]);
     let of_worker = table(CONFIGURATION, "| `lavra.toml`, worker |").into_iter().map(|row| row[0]);
-    let all = of_all.chain(of_tasks).chain(of_fleet).chain(of_writer).chain(of_worker);
+    let of_web = table(CONFIGURATION, "| `lavra.toml`, web |").into_iter().map(|row| row[0]);
+    let all =
+        of_all.chain(of_tasks).chain(of_fleet).chain(of_writer).chain(of_worker).chain(of_web);
     let documented: Vec<&str> = all.flat_map(quoted).collect();
     let unique: BTreeSet<String> = documented.iter().map(|&key| key.to_owned()).collect();
     assert_eq!(documented.len(), unique.len(), "a setting stands twice");

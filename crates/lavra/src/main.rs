@@ -59,6 +59,7 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
         }
         Command::Schedule(command) => commands::schedule::run(&settings, command, printer).await,
         Command::Secret(command) => commands::secret::run(&settings, command, printer).await,
+        Command::Key(command) => commands::key::run(&settings, command, printer).await,
         Command::Migrate(args) => commands::migrate::run(&settings, &args, printer).await,
         Command::Sql(args) => commands::sql::run(&settings, &args, printer).await,
         Command::Doctor => commands::doctor::run(&settings, printer).await,

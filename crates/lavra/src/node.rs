@@ -1,7 +1,7 @@
 //! A process of lavra: an open database with the parts that run on it.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::demo::Count;
 use crate::exit::BadUsage;
-use crate::settings::Settings;
+use crate::settings::{Settings, Web};
 use crate::variables::Variable;
 
 /// How long a PostgreSQL server that does not answer at start is waited for.
@@ -43,6 +43,8 @@ pub(crate) struct Parts {
     pub(crate) demo_types: bool,
     /// Whether `http` tasks may call addresses of the inside.
     pub(crate) private_allowed: bool,
+    /// Whether it listens to others than this machine.
+    pub(crate) beyond_loopback: bool,
 }
 
 impl Parts {
@@ -68,6 +70,7 @@ pub(crate) struct Node {
     orchestrator: Orchestrator,
     registry: Registry,
     parts: Parts,
+    web: Web,
     runner: lavra_tasks::RunnerConfig,
     stale: Duration,
 }
@@ -89,7 +92,8 @@ impl Node {
         }
         let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
         let database = open(settings, patience, parts.options()).await?;
-        let migrations = [MIGRATIONS, lavra_fleet::MIGRATIONS, &own].concat();
+        let migrations =
+            [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_web::MIGRATIONS, &own].concat();
         for id in migrate(&database, &migrations).await? {
             tracing::info!(id, database = %settings.target, "migrated");
         }
@@ -148,6 +152,7 @@ impl Node {
             orchestrator,
             registry,
             parts,
+            web: settings.web.clone(),
             runner: settings.runner.clone(),
             stale: settings.stale,
         })
@@ -155,12 +160,17 @@ impl Node {
 
     pub(crate) fn router(&self) -> Router {
         let (tasks, database) = (self.tasks.clone(), self.database.clone());
-        lavra_web::router(lavra_web::App::new(tasks, database, self.fleet.clone()))
+        lavra_web::router(lavra_web::App {
+            hosts: self.web.hosts.clone(),
+            require_key: self.web.needs_key(self.parts.beyond_loopback),
+            public_url: self.web.public_url.clone(),
+            ..lavra_web::App::new(tasks, database, self.fleet.clone())
+        })
     }
 
     /// Runs the parts until `stop` (or until one of them ends), then all of them end in order.
     pub(crate) async fn run(
-        self,
+        mut self,
         listener: Option<TcpListener>,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
@@ -183,9 +193,12 @@ impl Node {
             });
         }
         if let Some(listener) = listener {
-            let address = listener.local_addr()?;
+            let address = own(listener.local_addr()?);
             if let Database::Duck(duck) = &self.database {
                 duck.announce(&format!("http://{address}"))?;
+            }
+            if !address.ip().is_loopback() {
+                self.web.hosts.push(host(address.ip()));
             }
             let (router, last) = (self.router(), last.clone());
             parts.spawn(async move {
@@ -352,21 +365,59 @@ fn handlers(
     Ok(registry)
 }
 
-/// A listener on this machine only: beyond it, keys would be needed.
-pub(crate) async fn listen(text: &str) -> anyhow::Result<TcpListener> {
-    let addresses: Vec<SocketAddr> = tokio::net::lookup_host(text)
-        .await
-        .map_err(|error| BadUsage(format!("--listen {text}: {error} (it is HOST:PORT)")))?
-        .collect();
-    if let Some(outside) = addresses.iter().find(|address| !address.ip().is_loopback()) {
-        return Err(BadUsage(format!(
-            "--listen {outside}: only loopback addresses, as long as there are no API keys"
-        ))
-        .into());
+/// Where this machine reaches a listener, which may listen everywhere.
+fn own(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        other => other,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// An address as it stands in `Host`. No name can be made to lead to it, so it needs no setting.
+fn host(ip: IpAddr) -> String {
+    match ip {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
     }
-    TcpListener::bind(addresses.as_slice()).await.with_context(|| {
-        format!(
-            "cannot listen on {text}: is another lavra there already? --listen takes another port"
-        )
-    })
+}
+
+/// Where `--listen` says.
+#[derive(Debug)]
+pub(crate) struct Place {
+    text: String,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Place {
+    pub(crate) async fn find(text: &str) -> anyhow::Result<Self> {
+        let addresses = tokio::net::lookup_host(text)
+            .await
+            .map_err(|error| BadUsage(format!("--listen {text}: {error} (it is HOST:PORT)")))?;
+        Ok(Self { text: text.to_owned(), addresses: addresses.collect() })
+    }
+
+    /// An address that others than this machine may reach.
+    pub(crate) fn beyond_loopback(&self) -> Option<SocketAddr> {
+        self.addresses.iter().copied().find(|address| !address.ip().is_loopback())
+    }
+
+    pub(crate) async fn listen(&self) -> anyhow::Result<TcpListener> {
+        TcpListener::bind(self.addresses.as_slice()).await.with_context(|| {
+            format!(
+                "cannot listen on {}: is another lavra there already? --listen takes another port",
+                self.text
+            )
+        })
+    }
+}
+
+/// A listener on this machine only: whoever reaches it is trusted.
+pub(crate) async fn listen(text: &str) -> anyhow::Result<TcpListener> {
+    let place = Place::find(text).await?;
+    if let Some(outside) = place.beyond_loopback() {
+        return Err(BadUsage(format!("--listen {outside}: only loopback addresses")).into());
+    }
+    place.listen().await
 }

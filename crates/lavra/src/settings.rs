@@ -5,6 +5,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use axum::http::Uri;
+use axum::http::uri::Authority;
 use lavra_db::{Environment, Schema, Target};
 use lavra_fleet::settings::Timing;
 use lavra_tasks::builtin::Retention;
@@ -37,6 +39,59 @@ struct File {
     fleet: FleetFile,
     writer: WriterFile,
     worker: WorkerFile,
+    web: WebFile,
+}
+
+/// How others than this machine reach the interface.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(default, deny_unknown_fields)]
+struct WebFile {
+    hosts: Vec<String>,
+    require_key: Option<bool>,
+    public_url: Option<String>,
+}
+
+/// The same, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Web {
+    pub(crate) hosts: Vec<String>,
+    pub(crate) public_url: Option<Uri>,
+    require_key: Option<bool>,
+}
+
+impl Web {
+    fn check(file: WebFile) -> Result<Self, BadUsage> {
+        let wrong = |key: &str, text: &str, rule: &str| {
+            BadUsage(format!("[web] {key}: {text:?} is not {rule}"))
+        };
+        for host in &file.hosts {
+            let name = host.parse::<Authority>().ok().filter(|name| name.host() == host);
+            name.ok_or_else(|| wrong("hosts", host, "a name alone, such as lavra.example.com"))?;
+        }
+        let public_url = file.public_url.as_deref().map(|text| {
+            let url = text.parse().ok().filter(|url: &Uri| {
+                let scheme = url.scheme_str();
+                let is_whole = url.host().is_some() && url.path() == "/" && url.query().is_none();
+                (scheme == Some("https") || scheme == Some("http")) && is_whole
+            });
+            url.ok_or_else(|| {
+                wrong("public_url", text, "an address such as https://lavra.example.com")
+            })
+        });
+        Ok(Self {
+            public_url: public_url.transpose()?,
+            hosts: file.hosts,
+            require_key: file.require_key,
+        })
+    }
+
+    /// Whether callers on this machine need a key as well. Where nothing is said they do as soon as one
+    /// of them may be a proxy that speaks for others.
+    pub(crate) fn needs_key(&self, beyond_loopback: bool) -> bool {
+        let is_reached = beyond_loopback || self.public_url.is_some() || !self.hosts.is_empty();
+        self.require_key.unwrap_or(is_reached)
+    }
 }
 
 /// What a writer may read and write, and how much of it.
@@ -184,6 +239,7 @@ pub(crate) struct Settings {
     pub(crate) proxy_test_url: Option<String>,
     pub(crate) writer: WriterFile,
     pub(crate) worker: WorkerFile,
+    pub(crate) web: Web,
 }
 
 impl Settings {
@@ -232,6 +288,7 @@ impl Settings {
             proxy_test_url: file.fleet.proxy_test_url,
             writer: file.writer,
             worker: file.worker,
+            web: Web::check(file.web)?,
         })
     }
 }

@@ -7,6 +7,8 @@ pub(crate) enum Variable {
     Log,
     /// The keys that seal secrets.
     SecretKey,
+    /// The API key that commands send to `--server`.
+    ApiKey,
     /// The API key of a worker or writer that is added, instead of stdin.
     FleetApiKey,
     /// The password of a proxy that is added, instead of stdin.
@@ -22,6 +24,7 @@ impl Variable {
         match self {
             Self::Log => "LAVRA_LOG",
             Self::SecretKey => "LAVRA_SECRET_KEY",
+            Self::ApiKey => "LAVRA_API_KEY",
             Self::FleetApiKey => "LAVRA_FLEET_API_KEY",
             Self::FleetPassword => "LAVRA_FLEET_PASSWORD",
             Self::WriterApiKey => "LAVRA_WRITER_API_KEY",

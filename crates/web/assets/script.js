@@ -186,15 +186,18 @@ if (button && topics.length) {
 
 // --- choosing rows -----------------------------------------------------------------------------
 
+/** The boxes of rows that belong to a form, wherever they stand. */
+const rowBoxes = (form) => [...form.elements].filter((field) => field.matches('input[type="checkbox"][name="id"]'));
+
 function tally() {
   for (const form of document.querySelectorAll("form[data-choice]")) {
-    const boxes = [...document.querySelectorAll(`input[name="id"][form="${form.id}"], #${form.id} input[name="id"]`)];
+    const boxes = rowBoxes(form);
     const chosen = boxes.filter((box) => box.checked).length;
     const everything = form.querySelector('input[name="matching"]')?.checked;
     const place = form.querySelector("[data-chosen]");
     if (place) place.textContent = everything ? place.dataset.all : `${chosen} ${place.dataset.chosen}`;
     for (const action of form.querySelectorAll("button[data-needs-choice]")) action.disabled = !chosen && !everything;
-    const page = form.querySelector("[data-choose-page]") ?? document.querySelector(`[data-choose-page][form="${form.id}"]`);
+    const page = [...form.elements].find((field) => field.matches("[data-choose-page]"));
     if (page) {
       page.checked = chosen > 0 && chosen === boxes.length;
       page.indeterminate = chosen > 0 && chosen < boxes.length;
@@ -204,8 +207,7 @@ function tally() {
 document.addEventListener("change", (event) => {
   const box = event.target;
   if (box.matches?.("[data-choose-page]")) {
-    const id = box.closest("form")?.id ?? box.getAttribute("form");
-    for (const other of document.querySelectorAll(`input[name="id"][form="${id}"], #${id} input[name="id"]`)) other.checked = box.checked;
+    for (const other of rowBoxes(box.form)) other.checked = box.checked;
   }
   if (box.matches?.("input[type=file][data-into]")) {
     box.files[0]?.text().then((text) => { document.getElementById(box.dataset.into).value = text; });

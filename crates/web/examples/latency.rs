@@ -20,7 +20,8 @@ async fn main() -> Result<(), Failed> {
     let place = std::env::args().nth(1).ok_or("name a database")?;
     let target = Target::parse(&place)?;
     let database = Database::open(&target, Schema::default(), Duration::from_secs(5)).await?;
-    migrate(&database, MIGRATIONS).await?;
+    let all = [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_web::MIGRATIONS].concat();
+    migrate(&database, &all).await?;
     let tasks = Tasks::open(&database, Settings::default()).await?;
     tasks.declare(vec!["latency".into()]).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use axum::http::Uri;
 use lavra_db::Database;
 use lavra_fleet::Fleet;
 use lavra_tasks::Tasks;
 
+use crate::access::Access;
 use crate::feed::Feed;
 use crate::ui::Live;
 use crate::workers::Roster;
@@ -18,15 +20,28 @@ pub struct App {
     pub tasks: Tasks,
     pub database: Database,
     pub fleet: Fleet,
-    /// Names under which this server may be addressed, beside those of the loopback.
+    /// Names under which this server may be addressed, beside those of the loopback and the one of
+    /// `public_url`.
     pub hosts: Vec<String>,
+    /// Whether also callers on this machine need a key.
+    pub require_key: bool,
+    /// Where people reach this server, if something stands before it; by https, cookies stay there.
+    pub public_url: Option<Uri>,
     /// What the types that come with the program do, in a sentence each.
     pub types: BTreeMap<String, String>,
 }
 
 impl App {
     pub fn new(tasks: Tasks, database: Database, fleet: Fleet) -> Self {
-        Self { tasks, database, fleet, hosts: Vec::new(), types: BTreeMap::new() }
+        Self {
+            tasks,
+            database,
+            fleet,
+            hosts: Vec::new(),
+            require_key: false,
+            public_url: None,
+            types: BTreeMap::new(),
+        }
     }
 }
 
@@ -37,11 +52,15 @@ pub(crate) struct Site {
     pub(crate) feed: Arc<Feed>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) live: Arc<Live>,
+    pub(crate) access: Arc<Access>,
 }
 
 impl Site {
-    pub(crate) fn new(app: App) -> Self {
+    pub(crate) fn new(mut app: App) -> Self {
+        let public = app.public_url.as_ref().and_then(Uri::host).map(str::to_owned);
+        app.hosts.extend(public);
         Self {
+            access: Arc::new(Access::new(&app)),
             feed: Arc::new(Feed::new(app.tasks.clone())),
             roster: Arc::default(),
             live: Arc::new(Live::new(app.fleet.clone(), app.tasks.clone())),
@@ -83,5 +102,11 @@ impl FromRef<Site> for Arc<Roster> {
 impl FromRef<Site> for Arc<Live> {
     fn from_ref(site: &Site) -> Self {
         Arc::clone(&site.live)
+    }
+}
+
+impl FromRef<Site> for Arc<Access> {
+    fn from_ref(site: &Site) -> Self {
+        Arc::clone(&site.access)
     }
 }

@@ -1,17 +1,20 @@
-//! Who may speak to this server.
+//! That a browser is not made to speak for others.
 //!
-//! It listens on the loopback and trusts its callers, so a web page in the same machine's browser
-//! must not become one: by a name that was rebound to 127.0.0.1 (the Host header gives it away),
-//! or by a form or script of another site (the Origin header does).
+//! Callers on this machine may need no key, and a browser sends its cookies by itself. So a web page of
+//! another site must not become a caller: by a name that was rebound to 127.0.0.1 (the Host header
+//! gives it away), or by a form or script (Origin and Sec-Fetch-Site do). Who calls, and what they may
+//! do, is the business of [`access`](crate::access).
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::access::SEC_FETCH_SITE;
 use crate::app::App;
 use crate::problem::{Code, Problem};
 use crate::serve::Served;
@@ -47,13 +50,27 @@ fn refusal(names: &[String], request: &Request) -> Option<Problem> {
             }
         }
     }
-    let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
     let mut origins = request.headers().get_all(header::ORIGIN).iter();
-    if !reads && !origins.all(|origin| is_our_origin(names, origin)) {
+    let mut sites = request.headers().get_all(SEC_FETCH_SITE).iter();
+    let is_ours = origins.all(|origin| is_our_origin(names, origin))
+        && sites.all(|site| site == "same-origin" || site == "none");
+    if !reads(request.method()) && !is_ours {
         let detail = "a page of another site may not change anything here";
         return Some(Problem::new(Code::ForeignOrigin, detail));
     }
     None
+}
+
+/// Whether a method changes nothing.
+pub(crate) fn reads(method: &Method) -> bool {
+    [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
+}
+
+/// Whether the caller calls this server by a name of this machine.
+pub(crate) fn is_addressed_as_loopback(parts: &Parts) -> bool {
+    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let authority = parts.uri.authority().map(Authority::as_str);
+    host.is_some() && host.into_iter().chain(authority).all(|name| is_ours(&[], name))
 }
 
 fn is_our_origin(names: &[String], origin: &HeaderValue) -> bool {

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::Caller;
 use crate::app::{App, Site};
 use crate::openapi::Refused;
 use crate::problem::{Code, Problem};
@@ -39,7 +40,7 @@ pub(crate) async fn alive() -> Json<Alive> {
     Json(Alive { status: "alive" })
 }
 
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = Readiness, example = json!({
     "status": "degraded",
     "reasons": ["RabbitMQ: connection refused"],
@@ -50,14 +51,18 @@ pub(crate) async fn alive() -> Json<Alive> {
 pub(crate) struct Ready {
     /// `ready`, or `degraded`: it works, but somebody should look at the reasons.
     status: &'static str,
-    reasons: Vec<String>,
+    /// This and all that follows is told to this machine only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasons: Option<Vec<String>>,
     /// `duckdb` or `postgres`.
-    database: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<&'static str>,
     /// Absent where none is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     broker: Option<BrokerHealth>,
     /// Messages that wait for the broker.
-    outbox: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outbox: Option<i64>,
     /// Where a log of the DuckDB file that could not be replayed was set aside.
     #[serde(skip_serializing_if = "Option::is_none")]
     set_aside: Option<String>,
@@ -91,7 +96,10 @@ impl From<lavra_tasks::BrokerHealth> for BrokerHealth {
         (status = 503, response = Refused),
     ),
 )]
-pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Ready>, Problem> {
+pub(crate) async fn ready(
+    State(app): State<Arc<App>>,
+    caller: Option<Caller>,
+) -> Result<Json<Ready>, Problem> {
     let silent = || {
         let detail = format!("the database did not answer within {PATIENCE:?}");
         Problem::new(Code::DatabaseUnreachable, detail)
@@ -113,5 +121,16 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Ready>, Pr
         reasons.push(format!("a log could not be replayed and was set aside as {path}"));
     }
     let status = if reasons.is_empty() { "ready" } else { "degraded" };
-    Ok(Json(Ready { status, reasons, database, broker, outbox, set_aside }))
+    // The reasons name hosts and files, and whoever reaches this need not have shown a key.
+    if caller.is_none() {
+        return Ok(Json(Ready { status, ..Ready::default() }));
+    }
+    Ok(Json(Ready {
+        status,
+        reasons: Some(reasons),
+        database: Some(database),
+        broker,
+        outbox: Some(outbox),
+        set_aside,
+    }))
 }

@@ -15,6 +15,7 @@ mod headers;
 mod health;
 mod limit;
 mod metrics;
+mod migrations;
 mod openapi;
 mod path;
 mod problem;
@@ -32,6 +33,7 @@ mod wire;
 mod workers;
 
 pub use app::App;
+pub use migrations::MIGRATIONS;
 pub use problem::{Code, Problem};
 pub use router::router;
 pub use serve::serve;

@@ -5,10 +5,16 @@ use std::sync::Arc;
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr};
 use utoipa::{OpenApi as _, ToResponse};
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::access::roles::{Need, ROUTES};
 use crate::app::Site;
 use crate::problem::Document;
 
@@ -35,6 +41,7 @@ pub(crate) struct Refused(Document);
         (name = "schedules", description = "Tasks made by the clock"),
         (name = "missions", description = "What is to be scraped, and how far it is"),
         (name = "fleet", description = "Workers, proxies and writers, and the run that uses them"),
+        (name = "keys", description = "Who may call, and as what"),
         (name = "operations", description = "For those who keep it running"),
     ),
     components(schemas(Document), responses(Refused)),
@@ -61,9 +68,13 @@ fn document() {}
 
 /// Serves the description of everything that `router` has.
 pub(crate) fn described(mut router: OpenApiRouter<Site>) -> axum::Router<Site> {
-    for item in router.get_openapi_mut().paths.paths.values_mut() {
+    for (path, item) in &mut router.get_openapi_mut().paths.paths {
         every_operation_can_fail(item);
+        every_operation_names_its_role(path, item);
     }
+    let components = router.get_openapi_mut().components.get_or_insert_default();
+    let schemes = credentials().map(|(name, scheme)| (name.to_owned(), RefOr::T(scheme)));
+    components.security_schemes.extend(schemes);
     let (router, api) = router.split_for_parts();
     let text: Arc<str> = api.to_pretty_json().unwrap_or_default().into();
     let serve = move || {
@@ -73,10 +84,59 @@ pub(crate) fn described(mut router: OpenApiRouter<Site>) -> axum::Router<Site> {
     router.route("/openapi.json", get(serve))
 }
 
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
+    let all = [
+        ("GET", &mut item.get),
+        ("PUT", &mut item.put),
+        ("POST", &mut item.post),
+        ("DELETE", &mut item.delete),
+    ];
+    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
 fn every_operation_can_fail(item: &mut PathItem) {
-    let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
-    for operation in operations.into_iter().flatten() {
+    for (_, operation) in operations(item) {
         let refused = RefOr::Ref(Ref::from_response_name("Refused"));
         operation.responses.responses.entry("default".into()).or_insert(refused);
     }
+}
+
+/// What callers may show; the names are those that operations refer to.
+fn credentials() -> [(&'static str, SecurityScheme); 3] {
+    let key =
+        HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("lavra_{id}_{secret}");
+    let in_header = ApiKeyValue::with_description("x-api-key", "The same key");
+    let about =
+        "What the login page gives for a key; what changes something also sends X-CSRF-Token";
+    let cookie = ApiKeyValue::with_description("lavra_session", about);
+    [
+        ("key", SecurityScheme::Http(key.build())),
+        ("key_header", SecurityScheme::ApiKey(ApiKey::Header(in_header))),
+        ("session", SecurityScheme::ApiKey(ApiKey::Cookie(cookie))),
+    ]
+}
+
+/// The table of roles, as far as it concerns the operation.
+fn every_operation_names_its_role(path: &str, item: &mut PathItem) {
+    for (method, operation) in operations(item) {
+        let Some(need) = need(method, path) else { continue };
+        let role = need.as_str();
+        operation.extensions = Some(Extensions::builder().add("x-role", role).build());
+        if need == Need::Open {
+            continue;
+        }
+        let sentence = format!("Needs the role `{role}`.");
+        operation.description = Some(match operation.description.take() {
+            Some(text) => format!("{text}\n\n{sentence}"),
+            None => sentence,
+        });
+        let schemes =
+            credentials().map(|(name, _)| SecurityRequirement::new::<_, _, String>(name, []));
+        operation.security = Some(schemes.into());
+    }
+}
+
+fn need(method: &str, path: &str) -> Option<Need> {
+    let line = ROUTES.iter().find(|(of, route, _)| *of == method && *route == path);
+    line.map(|(.., need)| *need)
 }

@@ -11,8 +11,8 @@ use crate::app::{App, Site};
 use crate::problem::{Code, Problem};
 use crate::verbs::Split;
 use crate::{
-    dead_letters, deadline, docs, events, extractions, fleet, guard, health, metrics, openapi,
-    schedules, secure, sql, tasks, types, ui, workers,
+    access, dead_letters, deadline, docs, events, extractions, fleet, guard, health, metrics,
+    openapi, schedules, secure, sql, tasks, types, ui, workers,
 };
 
 /// The interface as a service: behind a socket by [`serve`](crate::serve()), or called in process.
@@ -22,9 +22,11 @@ pub fn router(app: App) -> Router {
     let site = Site::new(app);
     // The layers from the inside out.
     let routes = openapi::described(routes())
+        .merge(access::pages())
         .merge(ui::routes())
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_that_way)
+        .layer(from_fn_with_state(site.clone(), access::check))
         .layer(from_fn(deadline::keep))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(site.clone(), guard::check))
@@ -45,6 +47,7 @@ fn routes() -> OpenApiRouter<Site> {
         .merge(extractions::routes())
         .merge(fleet::routes())
         .merge(types::routes())
+        .merge(access::routes())
         .merge(sql::routes())
         .merge(health::routes())
         .merge(metrics::routes())
@@ -88,5 +91,28 @@ mod tests {
             .map(|path| documented(path).into_owned())
             .collect();
         assert_eq!(served, described);
+    }
+
+    #[test]
+    fn every_route_has_exactly_one_line_in_the_table_of_roles() {
+        let operations =
+            routes().into_openapi().paths.paths.into_iter().flat_map(|(path, item)| {
+                let methods = [
+                    ("GET", item.get),
+                    ("PUT", item.put),
+                    ("POST", item.post),
+                    ("DELETE", item.delete),
+                    ("PATCH", item.patch),
+                    ("HEAD", item.head),
+                    ("OPTIONS", item.options),
+                ];
+                let methods = methods.into_iter().filter(|(_, operation)| operation.is_some());
+                methods
+                    .map(move |(method, _)| (method.to_owned(), path.clone()))
+                    .collect::<Vec<_>>()
+            });
+        let lines = access::roles::ROUTES.iter();
+        let lines = lines.map(|(method, path, _)| ((*method).to_owned(), (*path).to_owned()));
+        assert_eq!(lines.collect::<BTreeSet<_>>(), operations.collect::<BTreeSet<_>>());
     }
 }

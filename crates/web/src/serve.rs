@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
@@ -37,6 +38,8 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> io::Result<()> {
     let router = router.layer(Extension(Served { stop: stop.clone() }));
+    // Each request is told where it comes from.
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
     // Small answers and events must not wait for the acknowledgement of earlier ones.
     let listener = listener.tap_io(|socket| {
         let _slower_without = socket.set_nodelay(true);

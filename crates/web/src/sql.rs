@@ -7,22 +7,21 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
-use axum::{Extension, Json};
-use lavra_db::{Database, Error, lock_holder};
+use lavra_db::{Database, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::{Caller, Who};
 use crate::app::{App, Site};
 use crate::body::JsonBody;
 use crate::limit::Limit;
 use crate::openapi::Refused;
 use crate::problem::{Code, Problem};
-use crate::serve::Served;
 
 pub(crate) fn routes() -> OpenApiRouter<Site> {
     OpenApiRouter::default().routes(routes!(ask))
@@ -70,41 +69,28 @@ pub(crate) struct Answer {
 )]
 pub(crate) async fn ask(
     State(app): State<Arc<App>>,
-    served: Option<Extension<Served>>,
-    headers: HeaderMap,
+    caller: Caller,
     JsonBody(question): JsonBody<Question>,
 ) -> Result<Json<Answer>, Problem> {
-    if served.is_some() {
-        check_token(&app.database, &headers).await?;
-    }
+    may_ask(&app.database, &caller)?;
     let limit = question.limit.unwrap_or_default().0;
     let answer = app.database.ask(&question.query, limit).await.map_err(refuse)?;
     let lavra_db::Answer { columns, rows, truncated } = answer;
     Ok(Json(Answer { columns, rows, truncated }))
 }
 
-async fn check_token(database: &Database, headers: &HeaderMap) -> Result<(), Problem> {
+/// An admin's key is not enough: it opens what lavra does, not the files of the machine.
+fn may_ask(database: &Database, caller: &Caller) -> Result<(), Problem> {
     let refused = |detail| Err(Problem::new(Code::NotAllowed, detail));
-    let Database::Duck(duck) = database else {
-        return refused(
+    match (caller.who(), database) {
+        (Who::Process | Who::Holder, _) => Ok(()),
+        (Who::Visitor | Who::Key { .. } | Who::Session { .. }, Database::Duck(_)) => {
+            refused("the token in the lock file beside the database is needed")
+        }
+        (Who::Visitor | Who::Key { .. } | Who::Session { .. }, Database::Postgres(_)) => refused(
             "PostgreSQL is not asked through this server, but directly: lavra --database postgres://… sql",
-        );
-    };
-    let path = duck.path().to_owned();
-    let holder = tokio::task::spawn_blocking(move || lock_holder(&path)).await;
-    let token = holder.ok().and_then(Result::ok).flatten().and_then(|holder| holder.token);
-    let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
-    match (token, shown) {
-        (Some(token), Some(shown)) if is_same(token.as_bytes(), shown.as_bytes()) => Ok(()),
-        (Some(_) | None, _) => refused("the token in the lock file beside the database is needed"),
+        ),
     }
-}
-
-/// Takes as long for a wrong token as for the right one.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let differences = one.iter().zip(other).fold(0, |found, (a, b)| found | (a ^ b));
-    one.len() == other.len() && differences == 0
 }
 
 /// What the database says of the query is for the one who wrote it.

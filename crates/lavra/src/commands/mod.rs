@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod extract;
 pub(crate) mod fleet;
+pub(crate) mod key;
 pub(crate) mod migrate;
 pub(crate) mod mission;
 pub(crate) mod schedule;

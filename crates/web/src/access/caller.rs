@@ -9,9 +9,9 @@ use super::Role;
 use super::model::KeyId;
 use crate::problem::{Code, Problem};
 
-/// Who calls. The [gate](super::gate) has found it out before any handler runs.
+/// Who calls. The gate has found it out before any handler runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller {
+pub struct Caller {
     who: Who,
     role: Role,
     csrf: String,
@@ -19,7 +19,7 @@ pub(crate) struct Caller {
 
 /// What a caller is known by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Who {
+pub enum Who {
     /// This process itself: no socket in between.
     Process,
     /// Who can read the lock file beside the DuckDB file, which is who runs the server.
@@ -37,22 +37,22 @@ impl Caller {
         Self { who, role, csrf }
     }
 
-    pub(crate) fn who(&self) -> &Who {
+    pub fn who(&self) -> &Who {
         &self.who
     }
 
-    pub(crate) fn role(&self) -> Role {
+    pub fn role(&self) -> Role {
         self.role
     }
 
     /// Whether the caller may do what needs at least `least`; for pages that show what can be done.
-    pub(crate) fn may(&self, least: Role) -> bool {
+    pub fn may(&self, least: Role) -> bool {
         self.role.includes(least)
     }
 
     /// What a form of a page sends back as the field `csrf`, and a script as `X-CSRF-Token`. Empty for
     /// callers who need none.
-    pub(crate) fn csrf(&self) -> &str {
+    pub fn csrf(&self) -> &str {
         &self.csrf
     }
 }

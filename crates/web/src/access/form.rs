@@ -14,7 +14,7 @@ pub(super) const LIMIT: usize = 1024 * 1024;
 pub(super) const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// The fields of a form that a page has sent; one that stands several times makes a `Vec`. That the
-/// page was ours, by the token, the [gate](super::gate) has seen before: no handler can forget it.
+/// page was ours, by the token, the gate has seen before: no handler can forget it.
 #[derive(Debug)]
 pub(crate) struct Form<T>(pub(crate) T);
 

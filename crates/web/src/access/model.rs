@@ -8,9 +8,9 @@ use super::Role;
 use super::credential::{Hash, random};
 
 /// A session that nobody uses for so long is over.
-pub const IDLE: SignedDuration = SignedDuration::from_hours(12);
+const IDLE: SignedDuration = SignedDuration::from_hours(12);
 /// No session lasts longer.
-pub const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
+pub(super) const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 const ID_LETTERS: usize = 8;
 
@@ -84,6 +84,12 @@ impl Session {
     /// Whether it is over by itself; that its key is, is another question.
     pub fn is_over(&self, now: Timestamp) -> bool {
         now.duration_since(self.seen_at) >= IDLE || now.duration_since(self.created_at) >= LONGEST
+    }
+
+    /// When others must have been seen last, and when made, that are over as this one begins.
+    pub(super) fn over_before(&self) -> (Timestamp, Timestamp) {
+        let before = |span| self.created_at.checked_sub(span).unwrap_or(Timestamp::MIN);
+        (before(IDLE), before(LONGEST))
     }
 }
 

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 pub use code::Code;
 
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
+const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"lavra\"");
 
 /// What went wrong, as it is answered.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Problem {
     detail: String,
     fields: Map<String, Value>,
     retry_after: Option<u32>,
+    /// The methods that there are, where one was asked for that is not.
+    allow: Option<String>,
 }
 
 /// The document that is sent.
@@ -55,7 +58,7 @@ impl Problem {
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         let status = code.status();
         let retry_after = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
-        Self { code, status, detail: detail.into(), fields: Map::new(), retry_after }
+        Self { code, status, detail: detail.into(), fields: Map::new(), retry_after, allow: None }
     }
 
     pub fn code(&self) -> Code {
@@ -64,6 +67,10 @@ impl Problem {
 
     pub fn detail(&self) -> &str {
         &self.detail
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
     }
 
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
@@ -78,6 +85,29 @@ impl Problem {
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.fields.insert(name.to_owned(), value.into());
         self
+    }
+
+    /// When the same call may succeed.
+    pub(crate) fn after(self, seconds: u32) -> Self {
+        Self { retry_after: Some(seconds), ..self }
+    }
+
+    pub(crate) fn allowing(self, methods: &str) -> Self {
+        Self { allow: Some(methods.to_owned()), ..self }
+    }
+
+    /// What the answer says beside its body, whatever form that has.
+    pub(crate) fn add_headers(&self, response: &mut Response) {
+        let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        if let Some(methods) = self.allow.as_deref().and_then(|methods| methods.parse().ok()) {
+            headers.insert(header::ALLOW, methods);
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, CHALLENGE);
+        }
     }
 
     /// The same call may succeed a little later.
@@ -96,15 +126,13 @@ impl IntoResponse for Problem {
             title: self.code.title(),
             status: self.status.as_u16(),
             code: self.code.as_str(),
-            detail: self.detail,
-            fields: self.fields,
+            detail: self.detail.clone(),
+            fields: self.fields.clone(),
         };
         let body = json!(document).to_string();
         let mut response =
             (self.status, [(header::CONTENT_TYPE, MEDIA_TYPE)], body).into_response();
-        if let Some(seconds) = self.retry_after {
-            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
-        }
+        self.add_headers(&mut response);
         // For those who say it otherwise, as pages do.
         response.extensions_mut().insert(problem);
         response

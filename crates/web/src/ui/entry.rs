@@ -28,7 +28,14 @@ impl EntryRow {
     pub(crate) fn new(entry: LogEntry, shell: &Shell) -> Self {
         let code = entry.details.get("error_code").and_then(Value::as_str);
         let code: Option<ErrorCode> = code.and_then(|code| code.parse().ok());
-        let shown = |name: &str| code.is_none() || name != "error_code";
+        // The mission has a column of its own, and a name says more than an id.
+        let is_named = entry.details.contains_key("worker_name");
+        let shown = |name: &str| match name {
+            "error_code" => code.is_none(),
+            "mission_id" => false,
+            "worker_id" => !is_named,
+            _ => true,
+        };
         let details = entry.details.iter().filter(|(name, value)| shown(name) && !value.is_null());
         let details = details.map(|(name, value)| (name.clone(), text(name, value, shell)));
         Self {

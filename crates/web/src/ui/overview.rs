@@ -148,6 +148,10 @@ async fn overview(
     let running =
         ListFilter { status: Some(Status::InProgress), limit: 5, ..ListFilter::default() };
     let running = tasks.store().list(running).await?;
+    let began = match control.task_id {
+        Some(run) => tasks.store().task(run).await?.map(|task| task.created_at),
+        None => None,
+    };
     let oldest = waits.iter().filter(|wait| wait.what == WaitsFor::Turn).find_map(|it| it.since);
     let page = OverviewPage {
         mode: control.mode,
@@ -174,7 +178,7 @@ async fn overview(
             })
             .collect(),
         pace: pace_view(&pace, now, t, &shell.f),
-        eta: eta(&counts, &pace, now, oldest, &shell.f),
+        eta: eta(&counts, &pace, began, now, oldest, &shell.f),
         fleet: fleet_view(&workers, &proxies, &writers),
         latest: log.into_iter().map(|entry| EntryRow::new(entry, &shell)).collect(),
         tasks: running.into_iter().map(TaskRow::from).collect(),
@@ -236,6 +240,7 @@ fn last_hour(pace: &[Pace], now: Timestamp) -> (i64, i64) {
 fn eta(
     counts: &Counts,
     pace: &[Pace],
+    run_began: Option<Timestamp>,
     now: Timestamp,
     oldest: Option<Timestamp>,
     format: &Format,
@@ -245,13 +250,15 @@ fn eta(
         return Eta::Nothing;
     }
     let oldest = oldest.map(|since| format.age(since));
-    // From the first mission of the last hour on: a run that has just begun is not taken to be slow.
+    // From the first mission of the last hour on, or from the beginning of the run: one that has just
+    // begun is not taken to be slow.
     let recent = pace.iter().filter(|piece| now.duration_since(piece.at).as_secs() < 3600);
     let Some(began) = recent.clone().map(|piece| piece.at).min() else {
         return Eta::Unknown { oldest };
     };
     let ended: i64 = recent.map(|piece| piece.completed + piece.failed).sum();
-    let seconds = now.duration_since(began).as_secs().max(60);
+    let began = run_began.map_or(began, |run| run.max(began));
+    let seconds = now.duration_since(began).as_secs().max(10);
     let needed = (left as f64 * seconds as f64 / ended.max(1) as f64).min(1e9);
     let span = SignedDuration::from_secs(needed as i64);
     let at = now.saturating_add(span).unwrap_or(Timestamp::MAX);

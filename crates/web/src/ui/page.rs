@@ -209,7 +209,10 @@ pub(crate) async fn explain(visitor: Visitor, request: Request, next: Next) -> R
     let is_person = is_page && wants_html.is_some_and(|kinds| kinds.contains("text/html"));
     let response = next.run(request).await;
     match response.extensions().get::<Problem>().cloned() {
-        Some(problem) if is_person => refused(visitor, response, &problem),
+        Some(problem) if is_person => {
+            let visitor = visitor.known_as(response.extensions().get());
+            refused(visitor, response, &problem)
+        }
         _ => response,
     }
 }

@@ -57,20 +57,32 @@ impl<S: Send + Sync> FromRequestParts<S> for Visitor {
         let language = cookie(headers, "lavra_language").and_then(Language::parse);
         let theme = cookie(headers, "lavra_theme").and_then(Theme::parse);
         let here = parts.uri.path_and_query().map_or("/ui", |path| path.as_str());
-        let caller = parts.extensions.get::<Caller>();
-        let may = |role| caller.is_none_or(|caller| caller.may(role));
-        Ok(Self {
-            language: language.unwrap_or_else(|| Language::preferred(accepted.unwrap_or_default())),
+        let visitor = Self {
+            language: language
+                .unwrap_or_else(|| Language::preferred(accepted.unwrap_or_default())),
             theme: theme.unwrap_or(Theme::System),
             here: here.to_owned(),
-            csrf: caller.map(|caller| caller.csrf().to_owned()).unwrap_or_default(),
-            name: caller.and_then(|caller| match caller.who() {
-                Who::Session { name, .. } => Some(name.clone()),
-                Who::Process | Who::Holder | Who::Visitor | Who::Key { .. } => None,
-            }),
-            may_operate: may(Role::Operator),
-            may_administer: may(Role::Admin),
-        })
+            csrf: String::new(),
+            name: None,
+            may_operate: false,
+            may_administer: false,
+        };
+        Ok(visitor.known_as(parts.extensions.get::<Caller>()))
+    }
+}
+
+impl Visitor {
+    /// The same, with what the gate has found out.
+    pub(crate) fn known_as(mut self, caller: Option<&Caller>) -> Self {
+        let Some(caller) = caller else { return self };
+        self.csrf = caller.csrf().to_owned();
+        self.name = match caller.who() {
+            Who::Session { name, .. } => Some(name.clone()),
+            Who::Process | Who::Holder | Who::Visitor | Who::Key { .. } => None,
+        };
+        self.may_operate = caller.may(Role::Operator);
+        self.may_administer = caller.may(Role::Admin);
+        self
     }
 }
 

@@ -47,6 +47,23 @@ async fn a_page_of_another_site_changes_nothing() {
     }
 }
 
+#[tokio::test]
+async fn what_the_browser_says_of_the_asking_page_counts() {
+    let server = Server::file().await;
+    let asked_by = |site: &str| {
+        let request = server.request(Method::POST, "/tasks").header("Sec-Fetch-Site", site);
+        request.header("Origin", "http://127.0.0.1:3000").json(&json!({"type": KIND}))
+    };
+    let before = server.written().await;
+    for site in ["cross-site", "same-site", "", "same-origin, cross-site"] {
+        server.send(asked_by(site)).await.problem(403, "foreign_origin");
+    }
+    assert_eq!(server.written().await, before);
+    for site in ["same-origin", "none"] {
+        server.send(asked_by(site)).await.expect(201);
+    }
+}
+
 /// What a client that writes its own lines gets back.
 async fn by_hand(server: &Server, text: &str) -> String {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
@@ -91,6 +108,10 @@ async fn every_answer_carries_the_headers_of_safety() {
             ("cache-control", "no-store"),
             ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
             ("referrer-policy", "no-referrer"),
+            ("x-frame-options", "DENY"),
+            ("cross-origin-opener-policy", "same-origin"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("permissions-policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
         ] {
             assert_eq!(reply.header(name), Some(value), "{path}");
             assert_eq!(reply.headers.get_all(name).iter().count(), 1, "{path} {name}");

@@ -3,6 +3,7 @@
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use lavra_db::{Database, lock_holder};
+use lavra_web::access::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -65,15 +66,19 @@ async fn through_a_socket_only_the_one_who_runs_the_server_may_ask() {
         &format!("Bearer {token}0"),
     ] {
         let reply = server.send(post().header("Authorization", wrong)).await;
-        assert!(!reply.problem(403, "not_allowed").to_string().contains(&token), "{wrong}");
+        assert!(!reply.problem(401, "unauthenticated").to_string().contains(&token), "{wrong}");
     }
     server.send(post().bearer_auth(&token)).await.expect(200);
+    let (_, admin) = server.make_key(Role::Admin).await;
+    server.send(post().bearer_auth(admin)).await.problem(403, "not_allowed");
 }
 
 #[tokio::test]
 async fn postgres_is_not_asked_through_a_socket() {
     let server = Server::on(Place::server().await).await;
-    let request = server.request(Method::POST, "/sql").bearer_auth("x");
-    let reply = server.send(request.json(&json!({"query": "SELECT 1"}))).await;
-    reply.problem(403, "not_allowed");
+    let post = || server.request(Method::POST, "/sql").json(&json!({"query": "SELECT 1"}));
+    server.send(post()).await.problem(403, "not_allowed");
+    server.send(post().bearer_auth("x")).await.problem(401, "unauthenticated");
+    let (_, admin) = server.make_key(Role::Admin).await;
+    server.send(post().bearer_auth(admin)).await.problem(403, "not_allowed");
 }

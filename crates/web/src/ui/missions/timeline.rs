@@ -71,12 +71,18 @@ fn mark(event: EventKind) -> Mark {
 /// The attempts that a log tells of, which comes oldest first.
 pub(super) fn attempts(log: &[LogEntry]) -> Vec<Attempt> {
     let mut all: Vec<Attempt> = Vec::new();
+    // Who has it now: a scrape does not say behind which proxy.
+    let (mut on, mut behind): (Option<String>, Option<String>) = (None, None);
     let text = |entry: &LogEntry, name: &str| {
         entry.details.get(name).and_then(Value::as_str).map(str::to_owned)
     };
     for entry in log {
         let at = entry.timestamp;
-        let worker = || text(entry, "worker_name").or_else(|| text(entry, "worker_id"));
+        let worker = text(entry, "worker_name").or_else(|| text(entry, "worker_id"));
+        let proxy = text(entry, "proxy_name");
+        if entry.event == EventKind::MissionAssigned {
+            (on, behind) = (worker.clone(), proxy.clone());
+        }
         match mark(entry.event) {
             Mark::Begins(phase) => {
                 close(&mut all, Some(phase), at, Outcome::Ended, None);
@@ -86,8 +92,8 @@ pub(super) fn attempts(log: &[LogEntry]) -> Vec<Attempt> {
                     to: None,
                     outcome: Outcome::Open,
                     code: None,
-                    worker: worker(),
-                    proxy: text(entry, "proxy_name"),
+                    worker: worker.or_else(|| on.clone().filter(|_| phase == Phase::Scrape)),
+                    proxy: proxy.or_else(|| behind.clone().filter(|_| phase == Phase::Scrape)),
                 });
             }
             Mark::Ends(phase, outcome) => {
@@ -148,6 +154,7 @@ mod tests {
             entry(4, EventKind::SessionFailed, json!({"error_code": "ERROR101"})),
             entry(5, EventKind::SessionStarted, json!({"worker_id": "w", "proxy_name": "p2"})),
             entry(9, EventKind::SessionReady, json!({})),
+            entry(9, EventKind::MissionAssigned, json!({"worker_id": "w", "proxy_name": "p2"})),
             entry(10, EventKind::ScrapeStarted, json!({"worker_id": "w"})),
             entry(20, EventKind::ScrapeCompleted, json!({})),
             entry(21, EventKind::WriterStarted, json!({})),
@@ -163,7 +170,8 @@ mod tests {
                 (Phase::Write, None, Outcome::Open, None),
             ]
         );
-        assert_eq!(found[1].proxy.as_deref(), Some("p2"));
+        let proxies: Vec<_> = found.iter().map(|it| it.proxy.as_deref()).collect();
+        assert_eq!(proxies, [Some("p1"), Some("p2"), Some("p2"), None]);
     }
 
     #[test]

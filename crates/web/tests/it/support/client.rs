@@ -25,6 +25,14 @@ impl Client {
         Self { http: reqwest::Client::new(), base }
     }
 
+    /// One who calls from another address of this machine, and follows no redirect.
+    pub(crate) fn at_address(&self, address: [u8; 4]) -> Self {
+        let http = reqwest::Client::builder()
+            .local_address(std::net::IpAddr::from(address))
+            .redirect(reqwest::redirect::Policy::none());
+        Self { http: http.build().unwrap(), base: self.base.clone() }
+    }
+
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.http.request(method, format!("{}{path}", self.base))
     }

@@ -48,7 +48,8 @@ pub(crate) fn settings() -> Settings {
 /// The tasks of a database that was opened and migrated.
 pub(crate) async fn open(place: &Place, settings: Settings) -> (Database, Tasks) {
     let database = place.open().await;
-    migrate(&database, &[MIGRATIONS, lavra_fleet::MIGRATIONS].concat()).await.unwrap();
+    let all = [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_web::MIGRATIONS].concat();
+    migrate(&database, &all).await.unwrap();
     let tasks = Tasks::open(&database, settings).await.unwrap();
     tasks.declare(vec![KIND.into()]).await.unwrap();
     (database, tasks)
@@ -82,10 +83,24 @@ impl Server {
     }
 
     pub(crate) async fn at(place: Place, settings: Settings, address: SocketAddr) -> Self {
+        Self::with_app(place, settings, address, |app| app).await
+    }
+
+    /// With an app of another shape.
+    pub(crate) async fn shaped(place: Place, shape: impl FnOnce(App) -> App) -> Self {
+        Self::with_app(place, settings(), "127.0.0.1:0".parse().unwrap(), shape).await
+    }
+
+    async fn with_app(
+        place: Place,
+        settings: Settings,
+        address: SocketAddr,
+        shape: impl FnOnce(App) -> App,
+    ) -> Self {
         let (database, tasks) = open(&place, settings).await;
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = lavra_web::router(app(tasks.clone(), database.clone()));
+        let router = lavra_web::router(shape(app(tasks.clone(), database.clone())));
         let stop = CancellationToken::new();
         let serving = tokio::spawn(lavra_web::serve(listener, router, stop.clone()));
         let client = Client::new(format!("http://{address}"));
