@@ -17,7 +17,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 const MARK: &str = "/~";
 /// The collections whose members have verbs.
-const COLLECTIONS: [&str; 3] = ["/tasks/", "/workers/", "/dead-letters/"];
+const COLLECTIONS: [&str; 4] = ["/tasks/", "/workers/", "/dead-letters/", "/extractions/"];
 
 /// Adds a route whose documented path ends in a verb.
 pub(crate) trait Verbs<S> {
