@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::model::{Cell, Extraction, ExtractionId, Page, PageFailure, Status, Stored, Window};
 use crate::store::{
-    Arrival, Change, Held, Outcome, Planned, Progress, Scope, Slice, Store, Want, Write, Written,
+    Arrival, Change, Held, Outcome, Planned, Progress, Scope, Slice, Store, Volume, Want, Write, Written,
 };
 
 /// A source's tables, in memory. Clones are the same tables.
@@ -351,6 +351,10 @@ impl Store for Memory {
         Ok(found.collect())
     }
 
+    async fn volume(&self) -> Result<Volume> {
+        Ok(self.tables().volume())
+    }
+
     async fn statuses(&self) -> Result<BTreeMap<Status, i64>> {
         Ok(self.tables().statuses())
     }
@@ -393,6 +397,16 @@ impl Store for Memory {
 
     async fn page_failures(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<PageFailure>> {
         Ok(self.tables().failures(id, &pages))
+    }
+
+    async fn opening(
+        &self,
+        id: &ExtractionId,
+        response: Uuid,
+        most: usize,
+    ) -> Result<Option<String>> {
+        let body = self.bodies(id, vec![response]).await?.pop().and_then(|(_, body)| body);
+        Ok(body.map(|body| body.chars().take(most).collect()))
     }
 
     async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {

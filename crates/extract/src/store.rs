@@ -147,6 +147,14 @@ pub struct Progress {
     pub bytes: i64,
 }
 
+/// How much there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Volume {
+    pub pages: i64,
+    pub records: i64,
+    pub bytes: i64,
+}
+
 /// A part of a long list by date and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
@@ -195,6 +203,8 @@ pub trait Store: Send + Sync + Debug {
     ) -> Result<Vec<(Uuid, Option<String>)>>;
     // --- what people look at ------------------------------------------------------------------
 
+    /// All that is stored, of all tasks.
+    async fn volume(&self) -> Result<Volume>;
     /// How many tasks are in which state.
     async fn statuses(&self) -> Result<BTreeMap<Status, i64>>;
     /// A part of [`Store::progress`].
@@ -217,6 +227,13 @@ pub trait Store: Send + Sync + Debug {
     async fn missing_count(&self, id: &ExtractionId) -> Result<i64>;
     /// The last failure of each of these pages that has one, by page.
     async fn page_failures(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<PageFailure>>;
+    /// The first `most` characters of a response of a task, if it is there and has a body.
+    async fn opening(
+        &self,
+        id: &ExtractionId,
+        response: Uuid,
+        most: usize,
+    ) -> Result<Option<String>>;
 
     // ------------------------------------------------------------------------------------------
 

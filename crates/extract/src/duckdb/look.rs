@@ -6,13 +6,14 @@ use std::ops::RangeInclusive;
 
 use lavra_db::duckdb::{self, Row};
 use lavra_db::timestamp;
+use uuid::Uuid;
 
 use super::read::{IN_SCOPE, PAGE, TASK, page, scope, task};
 use super::{DuckDb, date, wrong};
 use crate::error::Result;
 use crate::missing::GAPS;
 use crate::model::{Cell, ExtractionId, Page, PageFailure, Status};
-use crate::store::{Progress, Scope, Slice};
+use crate::store::{Progress, Scope, Slice, Volume};
 
 fn status(text: &str) -> duckdb::Result<Status> {
     Status::parse(text).ok_or_else(|| wrong(format!("no status: {text}")))
@@ -23,6 +24,16 @@ impl DuckDb {
         let sql = "SELECT status, count(*) FROM psa.{source}_extraction_tasks GROUP BY status";
         let read = |row: &Row<'_>| Ok((status(&row.get::<_, String>(0)?)?, row.get(1)?));
         Ok(self.select("count the tasks", sql, (), read).await?.into_iter().collect())
+    }
+
+    pub(super) async fn whole_volume(&self) -> Result<Volume> {
+        let sql = "SELECT count(*), coalesce(sum(records), 0)::BIGINT,
+                          coalesce(sum(bytes), 0)::BIGINT
+                   FROM psa.{source}_pages";
+        let read = |row: &Row<'_>| {
+            Ok(Volume { pages: row.get(0)?, records: row.get(1)?, bytes: row.get(2)? })
+        };
+        Ok(self.select("sum up what is stored", sql, (), read).await?.pop().unwrap_or_default())
     }
 
     pub(super) async fn slice_of(&self, of: &Scope, slice: &Slice) -> Result<Vec<Progress>> {
@@ -133,6 +144,19 @@ impl DuckDb {
         let read = |row: &Row<'_>| row.get(0);
         let found = self.select("count missing pages", &sql, (id.0.clone(),), read).await?;
         Ok(found.first().copied().unwrap_or(0))
+    }
+
+    pub(super) async fn opening_of(
+        &self,
+        id: &ExtractionId,
+        response: Uuid,
+        most: usize,
+    ) -> Result<Option<String>> {
+        let sql = "SELECT left(response_content::VARCHAR, $3) FROM psa.{source}_raw_responses
+                   WHERE id = $1 AND task_id = $2 LIMIT 1";
+        let params = (response, id.0.clone(), i64::try_from(most).unwrap_or(i64::MAX));
+        let found = self.select("read the beginning of a body", sql, params, |row| row.get(0));
+        Ok(found.await?.pop().flatten())
     }
 
     pub(super) async fn failures_of(

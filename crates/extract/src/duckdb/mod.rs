@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::model::{Cell, Extraction, ExtractionId, Page, PageFailure, Status, Stored, Window};
-use crate::store::{Planned, Progress, Scope, Slice, Store, Want, Write, Written};
+use crate::store::{Planned, Progress, Scope, Slice, Store, Volume, Want, Write, Written};
 
 /// A source's tables in a DuckDB file.
 #[derive(Clone, Debug)]
@@ -126,6 +126,10 @@ impl Store for DuckDb {
         self.bodies_of(id, responses).await
     }
 
+    async fn volume(&self) -> Result<Volume> {
+        self.whole_volume().await
+    }
+
     async fn statuses(&self) -> Result<BTreeMap<Status, i64>> {
         self.count_statuses().await
     }
@@ -161,6 +165,15 @@ impl Store for DuckDb {
 
     async fn page_failures(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<PageFailure>> {
         self.failures_of(id, pages).await
+    }
+
+    async fn opening(
+        &self,
+        id: &ExtractionId,
+        response: Uuid,
+        most: usize,
+    ) -> Result<Option<String>> {
+        self.opening_of(id, response, most).await
     }
 
     async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {

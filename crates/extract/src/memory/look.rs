@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::{Row, Tables, order};
 use crate::missing::Missing;
 use crate::model::{Cell, ExtractionId, PageFailure, Status};
-use crate::store::{Outcome, Progress, Scope, Slice};
+use crate::store::{Outcome, Progress, Scope, Slice, Volume};
 
 impl Row {
     pub(super) fn progress(&self) -> Progress {
@@ -36,6 +36,14 @@ impl Row {
 }
 
 impl Tables {
+    pub(super) fn volume(&self) -> Volume {
+        self.tasks.values().map(Row::progress).fold(Volume::default(), |all, row| Volume {
+            pages: all.pages + row.pages,
+            records: all.records + row.records,
+            bytes: all.bytes + row.bytes,
+        })
+    }
+
     pub(super) fn statuses(&self) -> BTreeMap<Status, i64> {
         let mut counts = BTreeMap::new();
         for row in self.tasks.values() {

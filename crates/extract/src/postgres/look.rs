@@ -7,13 +7,14 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use lavra_db::tokio_postgres::Row;
 use lavra_db::tokio_postgres::types::Type;
+use uuid::Uuid;
 
 use super::Postgres;
 use super::read::{IN_SCOPE, PAGE, TASK, known, page, scope, task};
 use crate::error::Result;
 use crate::missing::GAPS;
 use crate::model::{Cell, ExtractionId, Page, PageFailure, Status};
-use crate::store::{Progress, Scope, Slice};
+use crate::store::{Progress, Scope, Slice, Volume};
 
 impl Postgres {
     pub(super) async fn count_statuses(&self) -> Result<BTreeMap<Status, i64>> {
@@ -23,6 +24,17 @@ impl Postgres {
             Ok(status.map(|status| (status, count)))
         };
         Ok(known(self.query("count the tasks", sql, &[], read).await?)?.into_iter().collect())
+    }
+
+    pub(super) async fn whole_volume(&self) -> Result<Volume> {
+        let sql = "SELECT count(*), coalesce(sum(records), 0)::bigint,
+                          coalesce(sum(bytes), 0)::bigint
+                   FROM psa.{source}_pages";
+        let read = |row: &Row| {
+            let (pages, records, bytes) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+            Ok(Volume { pages, records, bytes })
+        };
+        Ok(self.query("sum up what is stored", sql, &[], read).await?.pop().unwrap_or_default())
     }
 
     pub(super) async fn slice_of(&self, of: &Scope, slice: &Slice) -> Result<Vec<Progress>> {
@@ -137,6 +149,21 @@ impl Postgres {
         let params = [(&id.0 as _, Type::TEXT)];
         let found = self.query("count missing pages", &sql, &params, |row| row.try_get(0)).await?;
         Ok(found.first().copied().unwrap_or(0))
+    }
+
+    pub(super) async fn opening_of(
+        &self,
+        id: &ExtractionId,
+        response: Uuid,
+        most: usize,
+    ) -> Result<Option<String>> {
+        let sql = "SELECT left(response_content, $3) FROM psa.{source}_raw_responses
+                   WHERE id = $2 AND task_id = $1";
+        let most = i32::try_from(most).unwrap_or(i32::MAX);
+        let params =
+            [(&id.0 as _, Type::TEXT), (&response as _, Type::UUID), (&most as _, Type::INT4)];
+        let found = self.query("read the beginning of a body", sql, &params, |row| row.try_get(0));
+        Ok(found.await?.pop().flatten())
     }
 
     pub(super) async fn failures_of(

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::model::{Cell, Extraction, ExtractionId, Page, PageFailure, Status, Stored, Window};
-use crate::store::{Planned, Progress, Scope, Slice, Store, Want, Write, Written};
+use crate::store::{Planned, Progress, Scope, Slice, Store, Volume, Want, Write, Written};
 
 /// A source's tables on a PostgreSQL server.
 #[derive(Clone, Debug)]
@@ -115,6 +115,10 @@ impl Store for Postgres {
         self.bodies_of(id, responses).await
     }
 
+    async fn volume(&self) -> Result<Volume> {
+        self.whole_volume().await
+    }
+
     async fn statuses(&self) -> Result<BTreeMap<Status, i64>> {
         self.count_statuses().await
     }
@@ -150,6 +154,15 @@ impl Store for Postgres {
 
     async fn page_failures(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<PageFailure>> {
         self.failures_of(id, pages).await
+    }
+
+    async fn opening(
+        &self,
+        id: &ExtractionId,
+        response: Uuid,
+        most: usize,
+    ) -> Result<Option<String>> {
+        self.opening_of(id, response, most).await
     }
 
     async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {

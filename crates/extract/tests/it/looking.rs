@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use lavra_extract::look::{self, Outcome, PageLine, Which};
 use lavra_extract::machine::Happening;
 use lavra_extract::model::{Extraction, Status, Totals};
-use lavra_extract::store::{self, Arrival, Held, Slice, Write, Written};
+use lavra_extract::store::{self, Arrival, Held, Slice, Volume, Write, Written};
 
 use crate::support::{World, on_each_store, scope, window};
 
@@ -20,6 +20,8 @@ on_each_store!(
     pages_of_several_windows_keep_their_order,
     what_nobody_promised_is_not_missing,
     the_last_failure_of_a_page_is_told_until_it_counts,
+    all_that_is_stored_is_summed_up,
+    a_body_is_read_from_its_beginning,
 );
 
 async fn store(world: &World, task: &Extraction, arrivals: Vec<Arrival>) {
@@ -184,4 +186,29 @@ async fn the_last_failure_of_a_page_is_told_until_it_counts(world: World) {
     store(&world, &task, vec![world.arrival(2, "two", 10)]).await;
     let all = lines(&world, &task, Which::All).await;
     assert_eq!((all[1].outcome, all[1].counts, &all[1].failure), (Outcome::Data, true, &None));
+}
+
+async fn all_that_is_stored_is_summed_up(world: World) {
+    assert_eq!(world.store.volume().await.unwrap(), Volume::default());
+    let task = world.fetching(world.process().await).await;
+    store(&world, &task, vec![world.arrival(2, "two", 10), world.arrival(3, "three", 5)]).await;
+    let progress = world.store.progress(&scope()).await.unwrap().remove(0);
+    let whole = world.store.volume().await.unwrap();
+    assert_eq!((whole.pages, whole.records), (3, 25));
+    assert_eq!(whole.bytes, progress.bytes);
+}
+
+async fn a_body_is_read_from_its_beginning(world: World) {
+    let task = world.fetching(world.process().await).await;
+    store(&world, &task, vec![world.arrival(2, "two", 10)]).await;
+    let page = world.store.pages_named(&task.task_id, vec![2]).await.unwrap().remove(0);
+    let opening = async |most| {
+        world.store.opening(&task.task_id, page.response, most).await.unwrap()
+    };
+    let bodies = world.store.bodies(&task.task_id, vec![page.response]).await.unwrap();
+    let whole = bodies[0].1.clone().unwrap();
+    assert_eq!(opening(10_000).await.as_ref(), Some(&whole));
+    assert_eq!(opening(3).await.unwrap(), whole.chars().take(3).collect::<String>());
+    let nobody = uuid::Uuid::nil();
+    assert_eq!(world.store.opening(&task.task_id, nobody, 9).await.unwrap(), None);
 }

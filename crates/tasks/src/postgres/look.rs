@@ -52,7 +52,8 @@ impl Looks for Postgres {
             "SELECT {EVENT} FROM kodus_workflow.task_events WHERE task_id = $1 AND created_at < $2
              ORDER BY created_at DESC LIMIT $3"
         );
-        let limit = limit as i64;
+        // Its own times begin later than those of the library.
+        let (before, limit) = (before.max(Timestamp::UNIX_EPOCH), limit as i64);
         let params = [
             (&id.0 as _, Type::UUID),
             (&before as _, Type::TIMESTAMPTZ),

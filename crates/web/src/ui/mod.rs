@@ -11,13 +11,19 @@
 mod asked;
 mod assets;
 mod chart;
+mod confirm;
 mod entry;
+mod extractions;
 mod format;
+mod json;
+mod letters;
 mod live;
 mod missions;
 mod overview;
 mod page;
 mod preferences;
+mod schedules;
+mod tasks;
 mod texts;
 mod visitor;
 mod words;
@@ -35,9 +41,13 @@ pub(crate) fn routes() -> Router<Site> {
     Router::new()
         .route("/", get(async || Redirect::to("/ui")))
         .merge(assets::routes())
+        .merge(extractions::routes())
+        .merge(letters::routes())
         .merge(live::routes())
         .merge(missions::routes())
         .merge(overview::routes())
         .merge(preferences::routes())
+        .merge(schedules::routes())
+        .merge(tasks::routes())
         .nest("/ui", Router::new().fallback(page::not_found))
 }

@@ -3,7 +3,6 @@
 //! What cannot be undone, and what is done to all that match, is asked for twice: by the script's
 //! dialog, or, without a script, by a page that shows how many are meant.
 
-use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use lavra_fleet::Fleet;
@@ -15,6 +14,7 @@ use serde::Deserialize;
 use super::list::Query;
 use crate::access::Form;
 use crate::problem::Problem;
+use crate::ui::confirm::ConfirmPage;
 use crate::ui::page::{Section, Shell, back_to, local, show};
 use crate::ui::texts::Missions;
 use crate::ui::visitor::Visitor;
@@ -106,18 +106,6 @@ impl Choice {
     }
 }
 
-#[derive(Template)]
-#[template(path = "confirm.html")]
-struct ConfirmPage {
-    shell: Shell,
-    says: &'static str,
-    count: String,
-    how_many: &'static str,
-    action: &'static str,
-    fields: Vec<(String, String)>,
-    back: String,
-}
-
 pub(super) async fn act(
     State(fleet): State<Fleet>,
     visitor: Visitor,
@@ -150,7 +138,7 @@ pub(super) async fn act(
             says: choice.verb.says(m),
             count: shell.f.number(count),
             how_many: m.how_many_missions,
-            action: "/ui/missions/act",
+            action: "/ui/missions/act".into(),
             fields,
             back,
             shell,

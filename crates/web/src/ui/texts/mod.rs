@@ -4,13 +4,19 @@
 //! be missing in one of the languages. Each room of the pages has its own file.
 
 pub(crate) mod common;
+pub(crate) mod extractions;
 pub(crate) mod missions;
 pub(crate) mod overview;
+pub(crate) mod schedules;
+pub(crate) mod tasks;
 pub(crate) mod words;
 
 pub(crate) use common::Common;
+pub(crate) use extractions::Extractions;
 pub(crate) use missions::Missions;
 pub(crate) use overview::Overview;
+pub(crate) use schedules::Schedules;
+pub(crate) use tasks::Tasks;
 pub(crate) use words::Words;
 
 /// The languages of the pages.
