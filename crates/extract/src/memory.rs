@@ -1,7 +1,10 @@
 //! The store in memory, for simulations: the answers of the databases without one, under a clock
 //! that can be stopped. It is held to the same contract.
 
+mod look;
+
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,9 +16,9 @@ use lavra_tasks::model::{ProcessId, Token};
 use uuid::Uuid;
 
 use crate::error::Result;
-use crate::model::{Extraction, ExtractionId, Page, Status, Stored, Window};
+use crate::model::{Cell, Extraction, ExtractionId, Page, PageFailure, Status, Stored, Window};
 use crate::store::{
-    Arrival, Change, Held, Outcome, Planned, Progress, Scope, Store, Want, Write, Written,
+    Arrival, Change, Held, Outcome, Planned, Progress, Scope, Slice, Store, Volume, Want, Write, Written,
 };
 
 /// A source's tables, in memory. Clones are the same tables.
@@ -233,13 +236,14 @@ impl Row {
         let stored = Stored { page, records, total_records, generation: done.generation };
         let known = self.pages.get_mut(&page).filter(|k| k.content_hash == done.content_hash);
         if let Some(known) = known {
-            known.stored = stored;
+            (known.stored, known.fetched_at) = (stored, arrival.at);
             return false;
         }
         let bytes = arrival.body.as_ref().map_or(0, |body| body.len() as i64);
         let (body_hash, content_hash) = (done.body_hash.clone(), done.content_hash.clone());
-        let response = arrival.id;
-        self.pages.insert(page, Page { stored, bytes, response, body_hash, content_hash });
+        let (response, fetched_at) = (arrival.id, arrival.at);
+        let page_row = Page { stored, bytes, response, body_hash, content_hash, fetched_at };
+        self.pages.insert(page, page_row);
         true
     }
 }
@@ -311,13 +315,7 @@ impl Store for Memory {
 
     async fn progress(&self, scope: &Scope) -> Result<Vec<Progress>> {
         let tables = self.tables();
-        let progress = tables.of(scope).into_iter().map(|row| Progress {
-            task: row.task.clone(),
-            pages: row.pages.len() as i64,
-            records: row.pages.values().map(|page| page.stored.records).sum(),
-            bytes: row.pages.values().map(|page| page.bytes).sum(),
-        });
-        Ok(progress.collect())
+        Ok(tables.of(scope).into_iter().map(Row::progress).collect())
     }
 
     async fn windows(&self, id: &ExtractionId) -> Result<Vec<Window>> {
@@ -351,6 +349,64 @@ impl Store for Memory {
             Some((response, kept.body.as_ref().map(text)))
         });
         Ok(found.collect())
+    }
+
+    async fn volume(&self) -> Result<Volume> {
+        Ok(self.tables().volume())
+    }
+
+    async fn statuses(&self) -> Result<BTreeMap<Status, i64>> {
+        Ok(self.tables().statuses())
+    }
+
+    async fn progress_slice(&self, scope: &Scope, slice: &Slice) -> Result<Vec<Progress>> {
+        Ok(self.tables().slice(scope, slice))
+    }
+
+    async fn grid(&self, scope: &Scope) -> Result<Vec<Cell>> {
+        Ok(self.tables().grid(scope))
+    }
+
+    async fn pages_after(&self, id: &ExtractionId, after: i64, limit: usize) -> Result<Vec<Page>> {
+        let tables = self.tables();
+        let pages = tables.tasks.get(id).into_iter().flat_map(|row| row.pages.range(after + 1..));
+        Ok(pages.take(limit).map(|(_, page)| page.clone()).collect())
+    }
+
+    async fn pages_named(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<Page>> {
+        let tables = self.tables();
+        let stored = tables.tasks.get(id).into_iter().flat_map(|row| &row.pages);
+        Ok(stored.filter(|(page, _)| pages.contains(page)).map(|(_, page)| page.clone()).collect())
+    }
+
+    async fn missing_after(
+        &self,
+        id: &ExtractionId,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<RangeInclusive<i64>>> {
+        let gaps = self.tables().gaps(id);
+        let above = gaps.into_iter().filter(|run| *run.end() > after);
+        Ok(above.map(|run| *run.start().max(&(after + 1))..=*run.end()).take(limit).collect())
+    }
+
+    async fn missing_count(&self, id: &ExtractionId) -> Result<i64> {
+        let gaps = self.tables().gaps(id);
+        Ok(gaps.iter().map(|run| run.end() - run.start() + 1).sum())
+    }
+
+    async fn page_failures(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<PageFailure>> {
+        Ok(self.tables().failures(id, &pages))
+    }
+
+    async fn opening(
+        &self,
+        id: &ExtractionId,
+        response: Uuid,
+        most: usize,
+    ) -> Result<Option<String>> {
+        let body = self.bodies(id, vec![response]).await?.pop().and_then(|(_, body)| body);
+        Ok(body.map(|body| body.chars().take(most).collect()))
     }
 
     async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {

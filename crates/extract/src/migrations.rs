@@ -9,10 +9,18 @@ pub fn migrations(source: &str) -> Vec<Migration> {
     let unique =
         if source == "pncp" { "unique_task".into() } else { format!("unique_{source}_task") };
     let fill = |sql: &str| sql.replace("{source}", source).replace("{unique_task}", &unique).into();
-    vec![Migration {
-        id: format!("{source}:001").into(),
-        description: format!("the plan, pages and responses of {source}").into(),
-        postgres: fill(include_str!("../migrations/001.postgres.sql")),
-        duckdb: fill(include_str!("../migrations/001.duckdb.sql")),
-    }]
+    vec![
+        Migration {
+            id: format!("{source}:001").into(),
+            description: format!("the plan, pages and responses of {source}").into(),
+            postgres: fill(include_str!("../migrations/001.postgres.sql")),
+            duckdb: fill(include_str!("../migrations/001.duckdb.sql")),
+        },
+        Migration {
+            id: format!("{source}:002").into(),
+            description: format!("an index of the failures of {source}").into(),
+            postgres: fill(include_str!("../migrations/002.postgres.sql")),
+            duckdb: fill(include_str!("../migrations/002.duckdb.sql")),
+        },
+    ]
 }

@@ -9,6 +9,36 @@ use std::ops::RangeInclusive;
 
 use crate::model::{Stored, Totals};
 
+/// The same of the task `$1` as a question to a database, for both engines: `gaps` has the first and
+/// the last page of each run of missing ones. How large a page is, a response of the task says.
+pub(crate) const GAPS: &str = "
+WITH size AS (
+    SELECT r.page_size FROM psa.{source}_pages p
+    JOIN psa.{source}_raw_responses r ON r.id = p.response_id
+    WHERE p.task_id = $1 LIMIT 1
+), promised AS (
+    SELECT w.number, w.base, w.total_pages, w.total_records, t.generation
+    FROM psa.{source}_extraction_windows w
+    JOIN psa.{source}_extraction_tasks t ON t.task_id = w.task_id
+    WHERE w.task_id = $1 AND w.total_pages > 0 AND w.total_records IS NOT NULL
+), done AS (
+    SELECT w.number, p.page
+    FROM promised w CROSS JOIN size s
+    JOIN psa.{source}_pages p ON p.page > w.base AND p.page <= w.base + w.total_pages
+    WHERE p.task_id = $1 AND p.generation = w.generation AND p.total_records = w.total_records
+      AND p.records = least(greatest(
+          w.total_records - (p.page - w.base - 1)::bigint * s.page_size, 0), s.page_size)
+), edges AS (
+    SELECT number, page FROM done
+    UNION ALL SELECT number, base FROM promised
+    UNION ALL SELECT number, base + total_pages + 1 FROM promised
+), runs AS (
+    SELECT lag(page) OVER (PARTITION BY number ORDER BY page) + 1 AS first, page - 1 AS last
+    FROM edges
+), gaps AS (
+    SELECT first, last FROM runs WHERE first <= last
+)";
+
 /// The missing pages of a window, as ranges: a month may have 100,000.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing(Vec<RangeInclusive<i64>>);
@@ -46,6 +76,10 @@ impl Missing {
 
     pub fn count(&self) -> i64 {
         self.0.iter().map(|range| range.end() - range.start() + 1).sum()
+    }
+
+    pub fn ranges(&self) -> impl Iterator<Item = RangeInclusive<i64>> + '_ {
+        self.0.iter().cloned()
     }
 
     pub fn pages(&self) -> impl Iterator<Item = i64> + '_ {

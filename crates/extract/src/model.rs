@@ -151,6 +151,42 @@ pub struct Page {
     pub response: Uuid,
     pub body_hash: String,
     pub content_hash: String,
+    /// When it was last seen as it is.
+    pub fetched_at: Timestamp,
+}
+
+/// The last failure of a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PageFailure {
+    pub page: i64,
+    pub at: Timestamp,
+    /// The status of the answer, or 0 where there was none.
+    pub code: i32,
+    pub error: String,
+}
+
+/// A month of an endpoint, as far as a grid shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cell {
+    pub endpoint_name: String,
+    pub data_date: Date,
+    pub status: Status,
+    pub total_pages: Option<i64>,
+    pub total_records: Option<i64>,
+    /// What is stored; of what is complete, what was announced.
+    pub pages: i64,
+    pub records: i64,
+}
+
+impl Cell {
+    /// How much of it is there: 100 only when it is complete.
+    pub fn percent(&self) -> u8 {
+        match (self.status, self.total_pages) {
+            (Status::Complete, _) => 100,
+            (_, Some(all)) if all > 0 => (self.pages.clamp(0, all) * 100 / all).min(99) as u8,
+            (_, Some(_) | None) => 0,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@
 //! guarded by the token of whoever holds it, and stores state, windows, pages and bodies in one
 //! transaction. A page is there with its body or not at all.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,7 +20,9 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::machine::Next;
-use crate::model::{Extraction, ExtractionId, Page, Stored, Totals, Window};
+use crate::model::{
+    Cell, Extraction, ExtractionId, Page, PageFailure, Status, Stored, Totals, Window,
+};
 
 /// A task that the plan needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -143,6 +147,24 @@ pub struct Progress {
     pub bytes: i64,
 }
 
+/// How much there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Volume {
+    pub pages: i64,
+    pub records: i64,
+    pub bytes: i64,
+}
+
+/// A part of a long list by date and name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// Only tasks that are so.
+    pub status: Option<Status>,
+    /// The date and name of the last one that was shown.
+    pub after: Option<(Date, String)>,
+    pub limit: usize,
+}
+
 #[async_trait]
 pub trait Store: Send + Sync + Debug {
     fn clock(&self) -> &Clock;
@@ -179,6 +201,42 @@ pub trait Store: Send + Sync + Debug {
         id: &ExtractionId,
         responses: Vec<Uuid>,
     ) -> Result<Vec<(Uuid, Option<String>)>>;
+    // --- what people look at ------------------------------------------------------------------
+
+    /// All that is stored, of all tasks.
+    async fn volume(&self) -> Result<Volume>;
+    /// How many tasks are in which state.
+    async fn statuses(&self) -> Result<BTreeMap<Status, i64>>;
+    /// A part of [`Store::progress`].
+    async fn progress_slice(&self, scope: &Scope, slice: &Slice) -> Result<Vec<Progress>>;
+    /// By name and date. Pages are counted only of what is not complete.
+    async fn grid(&self, scope: &Scope) -> Result<Vec<Cell>>;
+    /// The first `limit` pages that are stored above `after`, whether they count or not.
+    async fn pages_after(&self, id: &ExtractionId, after: i64, limit: usize) -> Result<Vec<Page>>;
+    /// Those of these pages that are stored, by page.
+    async fn pages_named(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<Page>>;
+    /// The first `limit` runs of pages above `after` that are promised and not stored as promised.
+    /// Those of a task whose totals nobody knows yet are not promised.
+    async fn missing_after(
+        &self,
+        id: &ExtractionId,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<RangeInclusive<i64>>>;
+    /// How many pages that are.
+    async fn missing_count(&self, id: &ExtractionId) -> Result<i64>;
+    /// The last failure of each of these pages that has one, by page.
+    async fn page_failures(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<PageFailure>>;
+    /// The first `most` characters of a response of a task, if it is there and has a body.
+    async fn opening(
+        &self,
+        id: &ExtractionId,
+        response: Uuid,
+        most: usize,
+    ) -> Result<Option<String>>;
+
+    // ------------------------------------------------------------------------------------------
+
     /// Forgets what these pages contain, so that whatever comes next is stored anew.
     async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()>;
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::create::NewTask;
 use crate::error::{Error, Result};
-use crate::service::Tasks;
+use crate::service::{Created, Tasks};
 use crate::store::Schedule;
 
 /// The first time after `after`, in UTC, at which the line falls due.
@@ -34,6 +34,18 @@ impl Tasks {
         cron: &str,
         payload: Value,
     ) -> Result<Schedule> {
+        self.schedule_as(name, kind, cron, payload, true).await
+    }
+
+    /// The same of one that need not fire.
+    pub async fn schedule_as(
+        &self,
+        name: &str,
+        kind: &str,
+        cron: &str,
+        payload: Value,
+        enabled: bool,
+    ) -> Result<Schedule> {
         crate::create::check_kind(name)?;
         self.policy_for_new(kind).await?;
         crate::create::check_text("payload", &payload)?;
@@ -42,7 +54,7 @@ impl Tasks {
             kind: kind.to_owned(),
             cron: cron.to_owned(),
             payload,
-            enabled: true,
+            enabled,
             next_at: next_time(cron, self.now())?,
             last_task: None,
         };
@@ -50,7 +62,30 @@ impl Tasks {
         Ok(schedule)
     }
 
-    /// The same, but leaves a schedule of that name alone: for those that come with the program.
+    /// Lets a schedule fire from its next due time on, or keeps it from firing.
+    pub async fn enable_schedule(&self, name: &str, enabled: bool) -> Result<()> {
+        let schedule = self.schedule_of(name).await?;
+        let next_at = next_time(&schedule.cron, self.now())?;
+        if self.store().enable_schedule(schedule.name, enabled, next_at).await? {
+            return Ok(());
+        }
+        Err(Error::NoSuchSchedule(name.to_owned()))
+    }
+
+    /// Makes the task of a schedule now, whether it may fire or not; its due times stay.
+    pub async fn run_schedule(&self, name: &str) -> Result<Created> {
+        let schedule = self.schedule_of(name).await?;
+        self.create(of_schedule(schedule)).await
+    }
+
+    pub async fn schedule_of(&self, name: &str) -> Result<Schedule> {
+        let all = self.store().schedules().await?;
+        let found = all.into_iter().find(|schedule| schedule.name == name);
+        found.ok_or_else(|| Error::NoSuchSchedule(name.to_owned()))
+    }
+
+    /// Stores a schedule as [`Tasks::schedule`] does, but leaves one of that name alone: for those that
+    /// come with the program.
     pub async fn schedule_once(&self, name: &str, kind: &str, cron: &str) -> Result<()> {
         if self.store().schedules().await?.iter().all(|schedule| schedule.name != name) {
             self.schedule(name, kind, cron, json!({})).await?;
@@ -59,22 +94,25 @@ impl Tasks {
     }
 }
 
+fn of_schedule(schedule: Schedule) -> NewTask {
+    NewTask {
+        kind: schedule.kind,
+        payload: schedule.payload,
+        metadata: Some(json!({ "schedule": schedule.name })),
+        ..NewTask::default()
+    }
+}
+
 pub(crate) async fn fire_due(tasks: &Tasks) -> Result<()> {
     let now = tasks.now();
     let due = tasks.store().schedules().await?.into_iter();
     for schedule in due.filter(|schedule| schedule.enabled && schedule.next_at <= now) {
         let to = next_time(&schedule.cron, now)?;
-        let request = NewTask {
-            kind: schedule.kind.clone(),
-            payload: schedule.payload,
-            metadata: Some(json!({ "schedule": schedule.name })),
-            ..NewTask::default()
-        };
-        let row = tasks.row(request)?;
-        let name = schedule.name.clone();
+        let (name, from) = (schedule.name.clone(), schedule.next_at);
+        let row = tasks.row(of_schedule(schedule))?;
         let announce = tasks.announces();
-        if tasks.store().fire(name, schedule.next_at, to, row, announce).await? {
-            tracing::info!(schedule = schedule.name, next = %to, "a scheduled task was made");
+        if tasks.store().fire(name.clone(), from, to, row, announce).await? {
+            tracing::info!(schedule = name, next = %to, "a scheduled task was made");
             tasks.ring();
         }
     }

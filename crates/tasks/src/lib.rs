@@ -33,7 +33,7 @@ pub use migrations::MIGRATIONS;
 pub use postgres::Postgres;
 pub use rabbit::{Broker, Config as BrokerConfig, Health as BrokerHealth};
 pub use runner::{Config as RunnerConfig, Context, Pulse, Runner, Stop};
-pub use service::{Created, STOP_WITHIN, Settings, Tasks};
+pub use service::{Created, Redriven, STOP_WITHIN, Settings, Tasks};
 
 use std::sync::Arc;
 

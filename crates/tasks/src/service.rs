@@ -29,6 +29,8 @@ use crate::wake::Waker;
 /// How long the worker of a cancelled task has to confirm that it stopped.
 pub const STOP_WITHIN: Duration = Duration::from_secs(30);
 const RACES: usize = 16;
+/// Dead letters that are read at once.
+const LETTERS: usize = 500;
 /// How long a claim's answer may be under way before the task counts as gone astray.
 const STRAY_AFTER: Duration = Duration::from_secs(5);
 
@@ -65,6 +67,15 @@ impl Settings {
         self.policies.extend(registry.policies().map(|(kind, policy)| (kind.to_owned(), policy)));
         self
     }
+}
+
+/// What became of many dead letters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redriven {
+    pub done: usize,
+    pub refused: usize,
+    /// Of the first that was refused.
+    pub why: Option<String>,
 }
 
 /// What a creation answered.
@@ -344,6 +355,34 @@ impl Tasks {
         let task = self.retry(id, None).await?;
         self.store().remove_dead_letter(letter.id).await?;
         Ok(task)
+    }
+
+    /// Puts the tasks of dead letters back into the queue, the newest first, each by itself; letters
+    /// that name no task are left. No more than `most`; a second call goes on.
+    pub async fn redrive_all(&self, most: usize) -> Result<Redriven> {
+        let mut redriven = Redriven::default();
+        let mut before = None;
+        loop {
+            let page = self.store().dead_letters(before, LETTERS).await?;
+            let named = page.iter().filter(|letter| letter.task_id.is_some());
+            for letter in named {
+                if redriven.done == most {
+                    return Ok(redriven);
+                }
+                match self.redrive(letter).await {
+                    Ok(_) => redriven.done += 1,
+                    Err(error @ Error::Database(_)) => return Err(error),
+                    Err(error) => {
+                        redriven.refused += 1;
+                        redriven.why.get_or_insert_with(|| error.to_string());
+                    }
+                }
+            }
+            if page.len() < LETTERS {
+                return Ok(redriven);
+            }
+            before = page.last().map(|letter| letter.id);
+        }
     }
 
     /// A message of this task died in the broker: fail the task if it still waits.

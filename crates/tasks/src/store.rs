@@ -120,7 +120,7 @@ pub struct Cursor {
 }
 
 /// The row by which a process shows that it lives.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub id: ProcessId,
     pub name: String,
@@ -202,12 +202,21 @@ pub struct Waiting {
     pub oldest: Option<Timestamp>,
 }
 
+/// How many tasks of a type are in a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    pub kind: String,
+    pub status: Status,
+    pub count: i64,
+}
+
 /// The store, in the parts that each engine has a file for.
 pub trait Store:
     Creates
     + Claims
     + Writes
     + Reads
+    + Looks
     + Processes
     + Outbox
     + Schedules
@@ -263,6 +272,33 @@ pub trait Reads {
     async fn waiting(&self) -> Result<Vec<Waiting>>;
 }
 
+/// What people ask beside, who look at tasks page by page.
+#[async_trait]
+pub trait Looks {
+    /// How many there are, by type and status; none where there are none.
+    async fn counts(&self) -> Result<Vec<Count>>;
+    /// Newest first, those from before `before`.
+    async fn events_before(
+        &self,
+        id: TaskId,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Event>>;
+    /// How many tasks of its type are claimed before a waiting one, as far as `most`.
+    async fn ahead_of(&self, task: &Task, most: usize) -> Result<i64>;
+    /// The newest tasks of these types whose input has the text `value` under `name`.
+    async fn about(
+        &self,
+        kinds: Vec<String>,
+        name: &str,
+        value: &str,
+        limit: usize,
+    ) -> Result<Vec<Task>>;
+    /// Processes that have renewed their row within `stale`, by name.
+    async fn living(&self, stale: Duration) -> Result<Vec<Process>>;
+    async fn count_dead_letters(&self) -> Result<i64>;
+}
+
 /// Who works, on what, and on which types.
 #[async_trait]
 pub trait Processes {
@@ -310,6 +346,13 @@ pub trait Schedules {
     async fn schedules(&self) -> Result<Vec<Schedule>>;
     async fn put_schedule(&self, schedule: Schedule) -> Result<()>;
     async fn remove_schedule(&self, name: String) -> Result<bool>;
+    /// Lets a schedule fire, next at `next_at`, or keeps it from firing; false if it is not there.
+    async fn enable_schedule(
+        &self,
+        name: String,
+        enabled: bool,
+        next_at: Timestamp,
+    ) -> Result<bool>;
     /// Moves a due schedule on from `from` to `to` and makes its task, in one transaction;
     /// false if another process did.
     async fn fire(

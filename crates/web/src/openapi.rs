@@ -39,6 +39,7 @@ pub(crate) struct Refused(Document);
         (name = "workers", description = "For workers in any language"),
         (name = "dead letters", description = "What failed for good"),
         (name = "schedules", description = "Tasks made by the clock"),
+        (name = "extractions", description = "What is read from paged APIs, and how far it is"),
         (name = "missions", description = "What is to be scraped, and how far it is"),
         (name = "fleet", description = "Workers, proxies and writers, and the run that uses them"),
         (name = "keys", description = "Who may call, and as what"),

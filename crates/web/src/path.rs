@@ -21,9 +21,28 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let bad = |detail: String| Problem::new(Code::BadId, detail);
-        let Path(text) = Path::<String>::from_request_parts(parts, state)
+        let Ids([text]) = Ids::from_request_parts(parts, state).await?;
+        text.parse().map(Self).map_err(|error| bad(format!("{text:?} is not an id: {error}")))
+    }
+}
+
+/// The variable segments of a path, in their order, as texts.
+#[derive(Debug)]
+pub(crate) struct Ids<const N: usize>(pub(crate) [String; N]);
+
+impl<S: Send + Sync, const N: usize> FromRequestParts<S> for Ids<N> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let bad = |detail: String| Problem::new(Code::BadId, detail);
+        let Path(texts) = Path::<Vec<String>>::from_request_parts(parts, state)
             .await
             .map_err(|rejection| bad(rejection.body_text()))?;
-        text.parse().map(Self).map_err(|error| bad(format!("{text:?} is not an id: {error}")))
+        // No text of a database can hold it.
+        if texts.iter().any(|text| text.contains('\0')) {
+            return Err(bad("an id with the character U+0000 names nothing".into()));
+        }
+        let found = texts.len();
+        texts.try_into().map(Self).map_err(|_| bad(format!("{found} ids, and not {N}")))
     }
 }

@@ -1,20 +1,24 @@
 //! The store in a DuckDB file. The writer thread is the lock: a job reads the tokens and then
 //! writes, and nothing comes in between.
 
+mod look;
 mod read;
 mod write;
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::civil::Date;
 use lavra_db::duckdb::{self, Connection, Params, Row};
 use lavra_db::{Clock, Duck, micros};
 use serde::Serialize;
-use std::time::Duration;
 use uuid::Uuid;
 
 use crate::error::Result;
-use crate::model::{Extraction, ExtractionId, Page, Stored, Window};
-use crate::store::{Planned, Progress, Scope, Store, Want, Write, Written};
+use crate::model::{Cell, Extraction, ExtractionId, Page, PageFailure, Status, Stored, Window};
+use crate::store::{Planned, Progress, Scope, Slice, Store, Volume, Want, Write, Written};
 
 /// A source's tables in a DuckDB file.
 #[derive(Clone, Debug)]
@@ -120,6 +124,56 @@ impl Store for DuckDb {
         responses: Vec<Uuid>,
     ) -> Result<Vec<(Uuid, Option<String>)>> {
         self.bodies_of(id, responses).await
+    }
+
+    async fn volume(&self) -> Result<Volume> {
+        self.whole_volume().await
+    }
+
+    async fn statuses(&self) -> Result<BTreeMap<Status, i64>> {
+        self.count_statuses().await
+    }
+
+    async fn progress_slice(&self, scope: &Scope, slice: &Slice) -> Result<Vec<Progress>> {
+        self.slice_of(scope, slice).await
+    }
+
+    async fn grid(&self, scope: &Scope) -> Result<Vec<Cell>> {
+        self.grid_of(scope).await
+    }
+
+    async fn pages_after(&self, id: &ExtractionId, after: i64, limit: usize) -> Result<Vec<Page>> {
+        self.pages_above(id, after, limit).await
+    }
+
+    async fn pages_named(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<Page>> {
+        self.pages_of_numbers(id, pages).await
+    }
+
+    async fn missing_after(
+        &self,
+        id: &ExtractionId,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<RangeInclusive<i64>>> {
+        self.missing_above(id, after, limit).await
+    }
+
+    async fn missing_count(&self, id: &ExtractionId) -> Result<i64> {
+        self.count_missing(id).await
+    }
+
+    async fn page_failures(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<PageFailure>> {
+        self.failures_of(id, pages).await
+    }
+
+    async fn opening(
+        &self,
+        id: &ExtractionId,
+        response: Uuid,
+        most: usize,
+    ) -> Result<Option<String>> {
+        self.opening_of(id, response, most).await
     }
 
     async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {

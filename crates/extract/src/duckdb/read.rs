@@ -12,13 +12,14 @@ use crate::error::Result;
 use crate::model::{Extraction, ExtractionId, Page, Status, Stored, Totals, Window};
 use crate::store::{Progress, Scope, Want};
 
-const TASK: &str = "t.task_id, t.endpoint_name, t.data_date::VARCHAR, t.status, t.total_pages,
+pub(super) const TASK: &str =
+    "t.task_id, t.endpoint_name, t.data_date::VARCHAR, t.status, t.total_pages,
     t.total_records, t.last_error, epoch_us(t.updated_at), t.token, t.process, t.attempts,
     epoch_us(t.failing_since), epoch_us(t.next_attempt_at), t.discoveries, t.generation,
     epoch_us(t.discovered_at), t.is_final, t.verdict";
 
 /// The columns of [`TASK`].
-fn task(row: &Row<'_>) -> duckdb::Result<Extraction> {
+pub(super) fn task(row: &Row<'_>) -> duckdb::Result<Extraction> {
     let time = |place: usize| row.get::<_, Option<i64>>(place).map(|t| t.map(timestamp));
     let status: String = row.get(3)?;
     Ok(Extraction {
@@ -43,11 +44,28 @@ fn task(row: &Row<'_>) -> duckdb::Result<Extraction> {
     })
 }
 
+pub(super) const PAGE: &str = "p.page, p.records, p.total_records, p.generation, p.bytes,
+    p.response_id, p.body_hash, p.content_hash, epoch_us(p.fetched_at)";
+
+/// The columns of [`PAGE`].
+pub(super) fn page(row: &Row<'_>) -> duckdb::Result<Page> {
+    let (page, records, total_records) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    Ok(Page {
+        stored: Stored { page, records, total_records, generation: row.get(3)? },
+        bytes: row.get(4)?,
+        response: row.get(5)?,
+        body_hash: row.get(6)?,
+        content_hash: row.get(7)?,
+        fetched_at: timestamp(row.get(8)?),
+    })
+}
+
 /// What a statement knows of a scope: `$1` to `$3`.
-const IN_SCOPE: &str = "($1 = '[]' OR t.endpoint_name IN (SELECT unnest($1::JSON::VARCHAR[])))
+pub(super) const IN_SCOPE: &str =
+    "($1 = '[]' OR t.endpoint_name IN (SELECT unnest($1::JSON::VARCHAR[])))
     AND t.data_date BETWEEN $2::DATE AND $3::DATE";
 
-fn scope(scope: &Scope) -> Result<(String, String, String)> {
+pub(super) fn scope(scope: &Scope) -> Result<(String, String, String)> {
     Ok((super::set(&scope.endpoints)?, scope.from.to_string(), scope.to.to_string()))
 }
 
@@ -142,20 +160,10 @@ impl DuckDb {
     }
 
     pub(super) async fn pages_of(&self, id: &ExtractionId) -> Result<Vec<Page>> {
-        let sql = "SELECT page, records, total_records, generation, bytes, response_id, body_hash,
-                          content_hash
-                   FROM psa.{source}_pages WHERE task_id = $1 ORDER BY page";
-        let read = |row: &Row<'_>| {
-            let (page, records, total_records) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(Page {
-                stored: Stored { page, records, total_records, generation: row.get(3)? },
-                bytes: row.get(4)?,
-                response: row.get(5)?,
-                body_hash: row.get(6)?,
-                content_hash: row.get(7)?,
-            })
-        };
-        self.select("read the pages of a task", sql, (id.0.clone(),), read).await
+        let sql = format!(
+            "SELECT {PAGE} FROM psa.{{source}}_pages p WHERE p.task_id = $1 ORDER BY p.page"
+        );
+        self.select("read the pages of a task", &sql, (id.0.clone(),), page).await
     }
 
     pub(super) async fn bodies_of(

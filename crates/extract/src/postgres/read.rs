@@ -12,12 +12,12 @@ use crate::error::{Error, Result};
 use crate::model::{Extraction, ExtractionId, Page, Status, Stored, Totals, Window};
 use crate::store::{Progress, Scope, Want};
 
-const TASK: &str = "t.task_id, t.endpoint_name, t.data_date, t.status, t.total_pages,
+pub(super) const TASK: &str = "t.task_id, t.endpoint_name, t.data_date, t.status, t.total_pages,
     t.total_records, t.last_error, t.updated_at, t.token, t.process, t.attempts, t.failing_since,
     t.next_attempt_at, t.discoveries, t.generation, t.discovered_at, t.is_final, t.verdict";
 
 /// The columns of [`TASK`]; a status that nobody knows is `None`.
-fn task(row: &Row) -> Result<Option<Extraction>, tokio_postgres::Error> {
+pub(super) fn task(row: &Row) -> Result<Option<Extraction>, tokio_postgres::Error> {
     let Some(status) = Status::parse(row.try_get(3)?) else { return Ok(None) };
     let (pages, records): (Option<i32>, Option<i32>) = (row.try_get(4)?, row.try_get(5)?);
     Ok(Some(Extraction {
@@ -42,13 +42,34 @@ fn task(row: &Row) -> Result<Option<Extraction>, tokio_postgres::Error> {
     }))
 }
 
-fn known<T>(all: Vec<Option<T>>) -> Result<Vec<T>> {
+pub(super) const PAGE: &str = "p.page, p.records, p.total_records, p.generation, p.bytes,
+    p.response_id, p.body_hash, p.content_hash, p.fetched_at";
+
+/// The columns of [`PAGE`].
+pub(super) fn page(row: &Row) -> Result<Page, tokio_postgres::Error> {
+    let whole = |place: usize| row.try_get::<_, i32>(place).map(i64::from);
+    Ok(Page {
+        stored: Stored {
+            page: whole(0)?,
+            records: whole(1)?,
+            total_records: whole(2)?,
+            generation: row.try_get(3)?,
+        },
+        bytes: whole(4)?,
+        response: row.try_get(5)?,
+        body_hash: row.try_get(6)?,
+        content_hash: row.try_get(7)?,
+        fetched_at: row.try_get(8)?,
+    })
+}
+
+pub(super) fn known<T>(all: Vec<Option<T>>) -> Result<Vec<T>> {
     let unknown = || Error::Unreadable("a task has a status that nobody knows".into());
     all.into_iter().collect::<Option<_>>().ok_or_else(unknown)
 }
 
 /// What a statement knows of a scope: `$1` to `$3`.
-const IN_SCOPE: &str = "(cardinality($1) = 0 OR t.endpoint_name = ANY ($1))
+pub(super) const IN_SCOPE: &str = "(cardinality($1) = 0 OR t.endpoint_name = ANY ($1))
     AND t.data_date BETWEEN $2 AND $3";
 
 impl Postgres {
@@ -155,25 +176,10 @@ impl Postgres {
     }
 
     pub(super) async fn pages_of(&self, id: &ExtractionId) -> Result<Vec<Page>> {
-        let sql = "SELECT page, records, total_records, generation, bytes, response_id, body_hash,
-                          content_hash
-                   FROM psa.{source}_pages WHERE task_id = $1 ORDER BY page";
-        let read = |row: &Row| {
-            let whole = |place: usize| row.try_get::<_, i32>(place).map(i64::from);
-            Ok(Page {
-                stored: Stored {
-                    page: whole(0)?,
-                    records: whole(1)?,
-                    total_records: whole(2)?,
-                    generation: row.try_get(3)?,
-                },
-                bytes: whole(4)?,
-                response: row.try_get(5)?,
-                body_hash: row.try_get(6)?,
-                content_hash: row.try_get(7)?,
-            })
-        };
-        self.query("read the pages of a task", sql, &[(&id.0 as _, Type::TEXT)], read).await
+        let sql = format!(
+            "SELECT {PAGE} FROM psa.{{source}}_pages p WHERE p.task_id = $1 ORDER BY p.page"
+        );
+        self.query("read the pages of a task", &sql, &[(&id.0 as _, Type::TEXT)], page).await
     }
 
     pub(super) async fn bodies_of(
@@ -189,7 +195,7 @@ impl Postgres {
     }
 }
 
-fn scope(scope: &Scope) -> [lavra_db::Param<'_>; 3] {
+pub(super) fn scope(scope: &Scope) -> [lavra_db::Param<'_>; 3] {
     [
         (&scope.endpoints as _, Type::TEXT_ARRAY),
         (&scope.from as _, Type::DATE),

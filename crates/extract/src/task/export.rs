@@ -54,13 +54,19 @@ pub enum Exports {
 impl Exports {
     fn place(&self, out: &str) -> Result<String> {
         let Self::Below(root) = self else { return Ok(out.to_owned()) };
+        Self::check_name(out)?;
+        Ok(format!("{}/{out}", root.trim_end_matches('/')))
+    }
+
+    /// What a server takes as the place of an export.
+    pub fn check_name(out: &str) -> Result<()> {
         let is_plain = |part: &str| {
             !part.starts_with('.')
                 && !part.is_empty()
                 && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-.=".contains(c))
         };
         if out.split('/').all(is_plain) {
-            Ok(format!("{}/{out}", root.trim_end_matches('/')))
+            Ok(())
         } else {
             Err(Error::Invalid(format!(
                 "out {out:?}: a server exports below its artefacts; this is a name of letters, \

@@ -4,6 +4,7 @@
 
 mod after;
 mod contract;
+mod looking;
 mod paper;
 mod runs;
 mod simulated;

@@ -13,6 +13,7 @@ mod create;
 mod existing;
 mod history;
 mod letter;
+mod look;
 mod outbox;
 mod process;
 mod read;

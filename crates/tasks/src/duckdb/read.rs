@@ -1,6 +1,7 @@
 //! What the interfaces ask: one task, lists, events in their orders.
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use lavra_db::duckdb::types::{FromSqlError, Type};
 use lavra_db::duckdb::{self, Row};
 use lavra_db::{micros, timestamp};
@@ -10,7 +11,7 @@ use uuid::Uuid;
 use super::DuckDb;
 use crate::error::Result;
 use crate::model::{Actor, Event, EventId, ProcessId, Status, Task, TaskId, TaskResult};
-use crate::store::{Cursor, ListFilter, Reads, Waiting};
+use crate::store::{Cursor, ListFilter, Looks, Reads, Waiting};
 
 pub(super) const TASK: &str = "id, type, status, state, progress, priority, metadata, error, \
     input_hash, retry_count, epoch_us(created_at), epoch_us(updated_at), version, attempts, \
@@ -127,11 +128,7 @@ impl Reads for DuckDb {
     }
 
     async fn newest_events(&self, id: TaskId, limit: usize) -> Result<Vec<Event>> {
-        let sql = format!(
-            "SELECT {EVENT} FROM kodus_workflow.task_events WHERE task_id = $1
-             ORDER BY task_events.created_at DESC LIMIT $2"
-        );
-        self.select("read a task's events", &sql, (id.0, limit as i64), event).await
+        self.events_before(id, Timestamp::MAX, limit).await
     }
 
     async fn events_since(&self, id: TaskId, after: i32, limit: usize) -> Result<Vec<Event>> {

@@ -56,6 +56,21 @@ impl Schedules for DuckDb {
         Ok(!self.duck.write("remove a schedule", job).await?.is_empty())
     }
 
+    async fn enable_schedule(
+        &self,
+        name: String,
+        enabled: bool,
+        next_at: Timestamp,
+    ) -> Result<bool> {
+        let sql = self.sql(
+            "UPDATE kodus_workflow.task_schedules SET enabled = $2, next_at = make_timestamp($3)
+             WHERE name = $1 RETURNING name",
+        );
+        let next = micros(next_at);
+        let job = move |tx: &Connection| all(tx, &sql, (&name, enabled, next), |_| Ok(()));
+        Ok(!self.duck.write("enable a schedule", job).await?.is_empty())
+    }
+
     async fn fire(
         &self,
         name: String,

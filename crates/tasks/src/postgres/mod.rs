@@ -6,6 +6,7 @@ mod claim;
 mod create;
 mod history;
 mod letter;
+mod look;
 mod outbox;
 mod process;
 mod read;

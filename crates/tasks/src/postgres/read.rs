@@ -1,6 +1,7 @@
 //! What the interfaces ask: one task, lists, events in their orders.
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use lavra_db::tokio_postgres::types::Type;
 use lavra_db::tokio_postgres::{self, Row};
 use serde_json::Value;
@@ -8,13 +9,13 @@ use serde_json::Value;
 use super::{Postgres, rows};
 use crate::error::Result;
 use crate::model::{Actor, Event, EventId, ProcessId, Status, Task, TaskId, TaskResult};
-use crate::store::{Cursor, ListFilter, Reads, Waiting};
+use crate::store::{Cursor, ListFilter, Looks, Reads, Waiting};
 
 pub(super) const TASK: &str = "id, type, status, state, progress, priority, metadata, error, \
     input_hash::text, retry_count, created_at, updated_at, version, attempts, max_retries, run_at, \
     token, process, stop_by";
 
-const EVENT: &str =
+pub(super) const EVENT: &str =
     "id, task_id, status, state, detail, actor, created_at, version, transaction::text::int8";
 
 pub(super) fn task(row: &Row) -> Result<Task, tokio_postgres::Error> {
@@ -44,7 +45,7 @@ pub(super) fn task(row: &Row) -> Result<Task, tokio_postgres::Error> {
 
 /// The column's check admits only the five words; an event's status has no check, so a foreign
 /// word reads as the safest one.
-fn status(word: &str) -> Status {
+pub(super) fn status(word: &str) -> Status {
     word.parse().unwrap_or(Status::InProgress)
 }
 
@@ -115,14 +116,7 @@ impl Reads for Postgres {
     }
 
     async fn newest_events(&self, id: TaskId, limit: usize) -> Result<Vec<Event>> {
-        let operation = "read a task's events";
-        let sql = format!(
-            "SELECT {EVENT} FROM kodus_workflow.task_events WHERE task_id = $1
-             ORDER BY created_at DESC LIMIT $2"
-        );
-        let params = [(&id.0 as _, Type::UUID), (&(limit as i64) as _, Type::INT8)];
-        let answer = self.pg.query(operation, &sql, &params).await?;
-        rows(operation, &answer, event)
+        self.events_before(id, Timestamp::MAX, limit).await
     }
 
     async fn events_since(&self, id: TaskId, after: i32, limit: usize) -> Result<Vec<Event>> {

@@ -56,6 +56,22 @@ impl Schedules for Postgres {
         Ok(!answer.is_empty())
     }
 
+    async fn enable_schedule(
+        &self,
+        name: String,
+        enabled: bool,
+        next_at: Timestamp,
+    ) -> Result<bool> {
+        let sql = "UPDATE kodus_workflow.task_schedules SET enabled = $2, next_at = $3
+                   WHERE name = $1 RETURNING name";
+        let params = [
+            (&name as _, Type::TEXT),
+            (&enabled as _, Type::BOOL),
+            (&next_at as _, Type::TIMESTAMPTZ),
+        ];
+        Ok(!self.pg.query("enable a schedule", sql, &params).await?.is_empty())
+    }
+
     /// The guard on `next_at` lets exactly one process fire each due time.
     async fn fire(
         &self,

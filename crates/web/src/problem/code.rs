@@ -78,6 +78,9 @@ codes! {
     SourceNotFound "source_not_found" NOT_FOUND
         "Nothing of this source was extracted here"
         "Extract it first: lavra extract run SOURCE --from MONTH --to MONTH."
+    ExtractionNotFound "extraction_not_found" NOT_FOUND
+        "The plan of the source has no such task"
+        "GET /extractions/{source} lists them."
     KeyNotFound "key_not_found" NOT_FOUND
         "There is no such key"
         "GET /keys and lavra key list have the ids."

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::wire::Task;
 
 const MOST: usize = 10_000;
-const LONGEST_KEY: usize = 255;
+pub(crate) const LONGEST_KEY: usize = 255;
 /// So that its place, `#9999`, can stand behind it.
 const LONGEST_KEY_OF_MANY: usize = 249;
 
@@ -101,7 +101,12 @@ pub(crate) async fn one(
     JsonBody(request): JsonBody<NewTask>,
 ) -> Result<Response, Problem> {
     let key = idempotency_key(&headers, LONGEST_KEY)?;
-    let created = tasks.create(request.keyed(key)).await?;
+    created(&tasks, request.keyed(key)).await
+}
+
+/// Makes a task, or finds the one that answers for the request, and shows it.
+pub(crate) async fn created(tasks: &Tasks, new: lavra_tasks::NewTask) -> Result<Response, Problem> {
+    let created = tasks.create(new).await?;
     let task = tasks.task(created.id).await?;
     let location = HeaderValue::try_from(format!("/tasks/{}", created.id));
     let mut response = (status(&[created]), tagged(task)).into_response();

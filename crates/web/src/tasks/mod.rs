@@ -13,6 +13,8 @@ use lavra_tasks::model;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use create::{LONGEST_KEY, created};
+
 use crate::app::Site;
 use crate::headers::etag;
 use crate::verbs::Verbs;

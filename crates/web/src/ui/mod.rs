@@ -14,10 +14,13 @@ mod audit;
 mod chart;
 mod confirm;
 mod entry;
+mod extractions;
 mod fleet;
 mod format;
 mod help;
+mod json;
 mod keys;
+mod letters;
 mod live;
 mod login;
 mod missions;
@@ -25,7 +28,9 @@ mod once;
 mod overview;
 mod page;
 mod preferences;
+mod schedules;
 mod settings;
+mod tasks;
 mod texts;
 mod visitor;
 mod webhooks;
@@ -48,14 +53,18 @@ pub(crate) fn routes() -> Router<Site> {
         .route("/", get(async || Redirect::to("/ui")))
         .merge(assets::routes())
         .merge(audit::routes())
+        .merge(extractions::routes())
         .merge(fleet::routes())
         .merge(help::routes())
         .merge(keys::routes())
+        .merge(letters::routes())
         .merge(live::routes())
         .merge(missions::routes())
         .merge(overview::routes())
         .merge(preferences::routes())
+        .merge(schedules::routes())
         .merge(settings::routes())
+        .merge(tasks::routes())
         .merge(webhooks::routes())
         .nest("/ui", Router::new().fallback(page::not_found))
 }

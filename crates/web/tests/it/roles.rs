@@ -18,6 +18,7 @@ fn ask(client: &Client, method: &str, path: &str) -> RequestBuilder {
         .replace("{id}", "0193a1b2-0000-7000-8000-000000000001")
         .replace("{name}", "nightly")
         .replace("{source}", "pncp")
+        .replace("{task_id}", "contratos_publicacao_2024-01-01")
         .replace("{kind}", "workers");
     let request = client.request(method.parse::<Method>().unwrap(), &path).header("Host", OUTSIDE);
     if method == "GET" || method == "DELETE" { request } else { request.json(&json!({})) }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::ExtractStatus;
 use crate::client::Client;
@@ -20,9 +20,8 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     let client = Client::open(settings).await?;
-    let query = query([("from", args.from), ("to", args.to), ("endpoint", args.endpoint)]);
-    let answer = client.get(&format!("/extractions/{}?{query}", args.name)).await?;
-    let items = answer.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
+    let items = plan(&client, &args).await?;
+    let answer = json!({ "items": items });
     let mut grid: BTreeMap<String, BTreeMap<String, &Value>> = BTreeMap::new();
     let mut months = BTreeSet::new();
     for item in &items {
@@ -44,6 +43,26 @@ pub(super) async fn run(
         note(&items, hidden, printer);
     }
     Ok(Exit::Done)
+}
+
+/// All of it, page by page.
+async fn plan(client: &Client, args: &ExtractStatus) -> anyhow::Result<Vec<Value>> {
+    let (mut items, mut cursor) = (Vec::new(), None);
+    loop {
+        let query = query([
+            ("from", args.from.clone()),
+            ("to", args.to.clone()),
+            ("endpoint", args.endpoint.clone()),
+            ("limit", Some("1000".to_owned())),
+            ("cursor", cursor),
+        ]);
+        let page = client.get(&format!("/extractions/{}?{query}", args.name)).await?;
+        items.extend(page.get("items").and_then(Value::as_array).cloned().unwrap_or_default());
+        match text(&page, "next_cursor") {
+            last if last.is_empty() => return Ok(items),
+            next => cursor = Some(next),
+        }
+    }
 }
 
 /// A month of an endpoint in a few characters.

@@ -7,6 +7,7 @@ mod dead_letter;
 mod events;
 mod idempotency;
 mod list;
+mod look;
 mod outbox;
 mod process;
 mod progress;

@@ -13,6 +13,7 @@ on_each_engine!(
     schedules_are_kept_by_name,
     a_schedule_is_replaced_and_keeps_its_last_task,
     a_schedule_can_be_removed,
+    a_schedule_is_enabled_and_disabled,
     a_due_time_fires_once_among_ten,
     a_fired_task_is_the_systems,
     a_disabled_schedule_does_not_fire,
@@ -70,6 +71,17 @@ async fn a_schedule_can_be_removed(world: World) {
     assert!(world.remove_schedule(nightly().name).await.unwrap());
     assert!(!world.remove_schedule(nightly().name).await.unwrap());
     assert_eq!(world.schedules().await.unwrap(), []);
+}
+
+async fn a_schedule_is_enabled_and_disabled(world: World) {
+    world.put_schedule(nightly()).await.unwrap();
+    let later = time("2026-01-09T03:00:00Z");
+    assert!(!world.enable_schedule("another".into(), true, later).await.unwrap());
+    assert!(world.enable_schedule(nightly().name, false, later).await.unwrap());
+    let off = Schedule { enabled: false, next_at: later, ..nightly() };
+    assert_eq!(world.schedules().await.unwrap(), [off]);
+    assert!(world.enable_schedule(nightly().name, true, nightly().next_at).await.unwrap());
+    assert_eq!(world.schedules().await.unwrap(), [nightly()]);
 }
 
 async fn a_due_time_fires_once_among_ten(world: World) {

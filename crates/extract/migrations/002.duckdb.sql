@@ -1,0 +1,2 @@
+-- An index for PostgreSQL; here there is nothing to do.
+SELECT 1;
