@@ -3,9 +3,17 @@
 use lavra_db::Migration;
 
 /// All that the fleet adds to a database that has the tasks' migrations.
-pub const MIGRATIONS: &[Migration] = &[Migration::fixed(
-    "fleet:001",
-    "missions, workers, proxies, writers and their log",
-    include_str!("../migrations/001_fleet.postgres.sql"),
-    include_str!("../migrations/001_fleet.duckdb.sql"),
-)];
+pub const MIGRATIONS: &[Migration] = &[
+    Migration::fixed(
+        "fleet:001",
+        "missions, workers, proxies, writers and their log",
+        include_str!("../migrations/001_fleet.postgres.sql"),
+        include_str!("../migrations/001_fleet.duckdb.sql"),
+    ),
+    Migration::fixed(
+        "fleet:002",
+        "indexes for those who read the log",
+        include_str!("../migrations/002_reading.postgres.sql"),
+        include_str!("../migrations/002_reading.duckdb.sql"),
+    ),
+];

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use lavra_tasks::model::{Status, TaskId};
 use lavra_tasks::store::ListFilter;
-use lavra_tasks::{Context, Failure, Handler, Outcome, Tasks};
+use lavra_tasks::{Context, Failure, Handler, NewTask, Outcome, Tasks};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{Mode, WorkerStatus};
 use crate::orchestrator::Orchestrator;
 use crate::service::Fleet;
-use crate::store::Counts;
+use crate::store::{Control, Counts};
 
 /// How often a process that has no run looks whether there is one.
 const LOOK_FOR_WORK: Duration = Duration::from_secs(2);
@@ -172,5 +172,27 @@ impl Fleet {
             }
         }
         Ok(None)
+    }
+
+    /// Starts a run, unless there is one: its task, and whether that is new.
+    pub async fn start(&self, tasks: &Tasks) -> Result<(TaskId, bool)> {
+        if let Some(id) = self.running(tasks).await? {
+            return Ok((id, false));
+        }
+        let order =
+            NewTask { kind: FleetRun::KIND.into(), payload: json!({}), ..NewTask::default() };
+        Ok((tasks.create(order).await?.id, true))
+    }
+
+    /// Tells the run to drain or to stop.
+    pub async fn steer(&self, mode: Mode) -> Result<Control> {
+        let control = self.store.control().await?;
+        if control.mode == Mode::Off {
+            return Err(Error::Conflict("the fleet does not run".into()));
+        }
+        let control = Control { mode, ..control };
+        self.store.set_control(control).await?;
+        self.bell.work();
+        Ok(control)
     }
 }
