@@ -60,7 +60,7 @@ pub(crate) async fn start(
 }
 
 async fn set(fleet: &Fleet, mode: Mode) -> Result<Json<Value>, Problem> {
-    let control = fleet.order(mode).await?;
+    let control = fleet.steer(mode).await?;
     Ok(Json(json!({ "mode": mode, "task_id": control.task_id })))
 }
 

@@ -6,7 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use lavra_fleet::Fleet;
 use lavra_fleet::code::ErrorCode;
 use lavra_fleet::model::{EventKind, LogId, MissionId, WorkerId};
-use lavra_fleet::store::{LogFilter, Report};
+use lavra_fleet::report;
+use lavra_fleet::store::LogFilter;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::IntoParams;
@@ -110,18 +111,20 @@ pub(crate) async fn report(
     Path(name): Path<String>,
     Params(window): Params<Window>,
 ) -> Result<Json<Value>, Problem> {
-    let (report, usual) = match name.as_str() {
-        "failures" => (Report::Failures, 24),
-        "workers" => (Report::Workers, 24 * 7),
-        "proxies" => (Report::Proxies, 24 * 7),
+    let now = fleet.store.clock().now();
+    let since = |usual: i64| {
+        let hours = window.hours.unwrap_or(usual).clamp(1, 24 * 366);
+        now.saturating_sub(SignedDuration::from_hours(hours)).unwrap_or(Timestamp::MIN)
+    };
+    let (day, week) = (since(24), since(24 * 7));
+    let (since, items) = match name.as_str() {
+        "failures" => (day, json!(fleet.failures(report::Window::since(day), None, 10_000).await?)),
+        "workers" => (week, json!(fleet.performance(report::Window::since(week)).await?)),
+        "proxies" => (week, json!(fleet.troubled_proxies(report::Window::since(week)).await?)),
         other => {
             let detail = format!("there are failures, workers and proxies, not {other:?}");
             return Err(Problem::new(Code::FleetNotFound, detail));
         }
     };
-    let hours = window.hours.unwrap_or(usual).clamp(1, 24 * 366);
-    let back = SignedDuration::from_hours(hours);
-    let now = fleet.store.clock().now();
-    let since = now.saturating_sub(back).unwrap_or(Timestamp::MIN);
-    Ok(Json(json!({ "since": since, "items": fleet.report(report, since).await? })))
+    Ok(Json(json!({ "since": since, "items": items })))
 }
