@@ -42,7 +42,6 @@ pub(crate) fn routes() -> Router<Site> {
 struct OverviewPage {
     shell: Shell,
     t: &'static Overview,
-    m: &'static Missions,
     mode: Mode,
     counts: Counts,
     tiles: Vec<Tile>,
@@ -182,13 +181,12 @@ async fn overview(
         pace: pace_view(&pace, now, t, &shell.f),
         eta: eta(&counts, &pace, began, now, oldest, &shell.f),
         fleet: fleet_view(&workers, &proxies, &writers, Things::of(language)),
-        latest: log.into_iter().map(|entry| EntryRow::new(entry, &shell)).collect(),
+        latest: log.into_iter().map(|it| EntryRow::new(it, &shell).naming(&workers)).collect(),
         tasks: running.into_iter().map(TaskRow::from).collect(),
         steps: steps(&counts, control.mode, &workers, &proxies, &writers, t),
         counts,
         shell,
         t,
-        m,
     };
     Ok(show(&page))
 }

@@ -91,6 +91,7 @@ struct ListPage {
     shell: Shell,
     m: &'static Missions,
     heading: &'static str,
+    total: String,
     tiles: Vec<Tile>,
     query: Query,
     query_text: String,
@@ -170,6 +171,7 @@ pub(super) async fn list(
     use MissionState::{Bank, Failed, Queued, Scraping, Storing};
     let page = ListPage {
         heading,
+        total: shell.f.number(MissionState::ALL.iter().map(|it| it.count(&counts)).sum::<i64>()),
         tiles: tiles(&counts, state, m, &shell.f),
         query_text: query.text(),
         fields: query.fields(),

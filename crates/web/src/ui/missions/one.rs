@@ -115,7 +115,7 @@ pub(super) async fn show(
         facts: facts(&mission, worker, m, &shell),
         lanes: lanes(&attempts, began, mission.finished_at.unwrap_or(now), m, &shell),
         attempts: rows(&attempts, now, m, &shell),
-        entries: log.into_iter().map(|entry| EntryRow::new(entry, &shell)).collect(),
+        entries: log.into_iter().map(|it| EntryRow::new(it, &shell).naming(&workers)).collect(),
         is_cut,
         can_queue: refusal(&mission, Wish::Queue).is_none(),
         can_cancel: refusal(&mission, Wish::Cancel).is_none(),
