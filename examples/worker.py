@@ -7,6 +7,9 @@ It takes tasks of the type `wordcount`, whose payload is {"text": "..."}, and le
     python3 examples/worker.py &
     lavra task create wordcount --payload '{"text": "so many words"}' --wait
 
+A server on another machine needs a key with the role writer, in LAVRA_API_KEY:
+`lavra key create wordcount --role writer` makes one.
+
 Copy it and replace `count_words` by your own work. What the rest guards against:
   - the server is away for a while: every call is repeated until it answers;
   - this process dies or hangs: no heartbeat for 10 s, and another worker gets the task;
@@ -17,6 +20,7 @@ Copy it and replace `count_words` by your own work. What the rest guards against
 import argparse
 import http.client
 import json
+import os
 import signal
 import sys
 import threading
@@ -33,6 +37,9 @@ class Lost(Exception):
 class Server:
     def __init__(self, base):
         self.base = base.rstrip("/")
+        self.headers = {"Content-Type": "application/json"}
+        if key := os.environ.get("LAVRA_API_KEY"):
+            self.headers["Authorization"] = f"Bearer {key}"
 
     def post(self, path, body, patience=float("inf")):
         """Posts JSON and returns the answer; asks again for `patience` seconds if there is none.
@@ -41,10 +48,10 @@ class Server:
         was heard the first time is answered with 409 the second time, which means: nothing to do.
         """
         give_up = time.monotonic() + patience
-        data, kind = json.dumps(body).encode(), {"Content-Type": "application/json"}
+        data = json.dumps(body).encode()
         while True:
             try:
-                request = urllib.request.Request(self.base + path, data, kind)
+                request = urllib.request.Request(self.base + path, data, self.headers)
                 with urllib.request.urlopen(request, timeout=60) as answer:
                     return json.loads(answer.read() or b"null")
             except urllib.error.HTTPError as error:

@@ -76,17 +76,27 @@ impl Sealed {
         Ok(self.secrets.get())
     }
 
-    /// Seals a secret and returns what goes into the column.
-    pub async fn seal(&self, thing: &Thing, secret: &SecretString) -> Result<String> {
-        let name = name(thing);
-        let secrets = self.secrets(MayMake::Yes)?.ok_or_else(|| {
+    /// Where something can be sealed, with a key that is made if there may be one.
+    pub fn to_seal(&self) -> Result<&Secrets> {
+        self.secrets(MayMake::Yes)?.ok_or_else(|| {
             Error::Invalid(
                 "there is no key to seal secrets with: set LAVRA_SECRET_KEY to what \
                  `lavra secret generate-key` prints"
                     .into(),
             )
-        })?;
-        secrets.put(&name, secret).await?;
+        })
+    }
+
+    /// Where what was sealed can be opened.
+    pub fn to_open(&self) -> Result<&Secrets> {
+        let secrets = self.secrets(MayMake::No)?;
+        secrets.ok_or_else(|| Error::Invalid("LAVRA_SECRET_KEY is not set".into()))
+    }
+
+    /// Seals a secret and returns what goes into the column.
+    pub async fn seal(&self, thing: &Thing, secret: &SecretString) -> Result<String> {
+        let name = name(thing);
+        self.to_seal()?.put(&name, secret).await?;
         self.forget(thing);
         Ok(format!("{REFERENCE}{name}"))
     }
@@ -131,11 +141,10 @@ impl Sealed {
 
     async fn open(&self, thing: &Thing) -> Result<Option<SecretString>> {
         let Some(column) = self.store.secret(thing).await? else { return Ok(None) };
-        match (column.strip_prefix(REFERENCE), self.secrets(MayMake::No)?) {
-            (None, _) if column.is_empty() => Ok(None),
-            (None, _) => Ok(Some(column.into())),
-            (Some(name), Some(secrets)) => Ok(secrets.get(name).await?),
-            (Some(_), None) => Err(Error::Invalid("LAVRA_SECRET_KEY is not set".into())),
+        match column.strip_prefix(REFERENCE) {
+            None if column.is_empty() => Ok(None),
+            None => Ok(Some(column.into())),
+            Some(name) => Ok(self.to_open()?.get(name).await?),
         }
     }
 

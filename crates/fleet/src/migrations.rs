@@ -16,4 +16,10 @@ pub const MIGRATIONS: &[Migration] = &[
         include_str!("../migrations/002_ended.postgres.sql"),
         include_str!("../migrations/002_ended.duckdb.sql"),
     ),
+    Migration::fixed(
+        "fleet:003",
+        "indexes of the log as people ask for it",
+        include_str!("../migrations/003_log.postgres.sql"),
+        include_str!("../migrations/003_log.duckdb.sql"),
+    ),
 ];

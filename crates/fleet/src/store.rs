@@ -223,6 +223,16 @@ pub struct Pace {
     pub ads: i64,
 }
 
+/// What a writer has to do, and what it did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriterLoad {
+    pub writer: WriterId,
+    /// Missions that it stores now.
+    pub under_way: i64,
+    pub completed: i64,
+    pub failed: i64,
+}
+
 /// So many wait for the same thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
@@ -397,6 +407,8 @@ pub trait Store: Send + Sync + Debug {
     async fn failures(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>>;
     /// What missions and active workers wait for; missions first, the most frequent first.
     async fn waits(&self) -> Result<Vec<Wait>>;
+    /// Of each writer that missions name: what it stores now, and what ended since a time.
+    async fn writer_loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>>;
     async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>>;
     /// Rows of a report over what happened since a time.
     async fn report(&self, report: Report, since: Timestamp) -> Result<Vec<Value>>;

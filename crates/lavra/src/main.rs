@@ -58,6 +58,7 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
             commands::dead_letter::run(&settings, command, printer).await
         }
         Command::Schedule(command) => commands::schedule::run(&settings, command, printer).await,
+        Command::Webhook(command) => commands::webhook::run(&settings, command, printer).await,
         Command::Secret(command) => commands::secret::run(&settings, command, printer).await,
         Command::Key(command) => commands::key::run(&settings, command, printer).await,
         Command::Migrate(args) => commands::migrate::run(&settings, &args, printer).await,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -10,6 +11,7 @@ use lavra_db::{Database, DuckOptions, Keyring, Migration, Secrets, migrate};
 use lavra_extract::task::{Exports, Extract, ExtractAudit, ExtractExport};
 use lavra_fleet::keys::MayMake;
 use lavra_fleet::{Fleet, FleetRun, Orchestrator};
+use lavra_notify::{Delivery, Timing as WebhookTiming, Webhooks, watch};
 use lavra_tasks::builtin::{Cleanup, Http};
 use lavra_tasks::{
     Artefacts, Broker, BrokerConfig, Handler, MIGRATIONS, Policy, Registry, Runner, Tasks, keeper,
@@ -41,7 +43,7 @@ pub(crate) struct Parts {
     /// Of all types only `extract`: for the command that extracts.
     pub(crate) only_extract: bool,
     pub(crate) demo_types: bool,
-    /// Whether `http` tasks may call addresses of the inside.
+    /// Whether `http` tasks and webhooks may call addresses of the inside.
     pub(crate) private_allowed: bool,
     /// Whether it listens to others than this machine.
     pub(crate) beyond_loopback: bool,
@@ -67,6 +69,7 @@ pub(crate) struct Node {
     pub(crate) extract: Extract,
     pub(crate) audit: ExtractAudit,
     fleet: Fleet,
+    webhooks: Webhooks,
     orchestrator: Orchestrator,
     registry: Registry,
     parts: Parts,
@@ -92,8 +95,14 @@ impl Node {
         }
         let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
         let database = open(settings, patience, parts.options()).await?;
-        let migrations =
-            [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_web::MIGRATIONS, &own].concat();
+        let migrations = [
+            MIGRATIONS,
+            lavra_fleet::MIGRATIONS,
+            lavra_notify::MIGRATIONS,
+            lavra_web::MIGRATIONS,
+            &own,
+        ]
+        .concat();
         for id in migrate(&database, &migrations).await? {
             tracing::info!(id, database = %settings.target, "migrated");
         }
@@ -136,6 +145,14 @@ impl Node {
         } else {
             registry
         };
+        let (keys, timing) = (Arc::clone(&fleet.keys), WebhookTiming::default());
+        let webhooks = Webhooks::open(&database, keys, timing, parts.private_allowed)?;
+        let registry = if parts.run && !parts.only_extract {
+            let policy = policies.get(Delivery::KIND).copied().unwrap_or_default();
+            registry.with(Delivery::new(webhooks.clone(), timing), policy)
+        } else {
+            registry
+        };
         if parts.run && !parts.only_extract {
             let absorbed = fleet.keys.absorb().await?;
             if absorbed > 0 {
@@ -149,6 +166,7 @@ impl Node {
             extract,
             audit,
             fleet,
+            webhooks,
             orchestrator,
             registry,
             parts,
@@ -160,11 +178,12 @@ impl Node {
 
     pub(crate) fn router(&self) -> Router {
         let (tasks, database) = (self.tasks.clone(), self.database.clone());
+        let (fleet, webhooks) = (self.fleet.clone(), self.webhooks.clone());
         lavra_web::router(lavra_web::App {
             hosts: self.web.hosts.clone(),
             require_key: self.web.needs_key(self.parts.beyond_loopback),
             public_url: self.web.public_url.clone(),
-            ..lavra_web::App::new(tasks, database, self.fleet.clone())
+            ..lavra_web::App::new(tasks, database, fleet, webhooks)
         })
     }
 
@@ -185,6 +204,14 @@ impl Node {
                 Ok(())
             }
         });
+        if self.parts.run && !self.parts.only_extract {
+            let (webhooks, tasks) = (self.webhooks.clone(), self.tasks.clone());
+            let last = last.clone();
+            parts.spawn(async move {
+                watch::watch(&webhooks, &tasks, watch::Config::default(), last).await;
+                Ok(())
+            });
+        }
         if let Some(broker) = self.tasks.broker().cloned() {
             let (tasks, last) = (self.tasks.clone(), last.clone());
             parts.spawn(async move {
@@ -334,6 +361,7 @@ fn policies(settings: &Settings, parts: Parts) -> BTreeMap<String, Policy> {
         ("http".to_owned(), hour),
         (Extract::KIND.to_owned(), extract),
         (FleetRun::KIND.to_owned(), extract),
+        (Delivery::KIND.to_owned(), lavra_notify::POLICY),
     ]);
     policies.extend(after);
     if parts.demo_types {

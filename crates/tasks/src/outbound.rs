@@ -5,13 +5,17 @@
 //! was resolved, on the very addresses that are connected to.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, SystemTime};
 
-use std::time::Duration;
-
+use jiff::Timestamp;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{ClientBuilder, Url, redirect};
 
+use crate::handler::Failure;
+
 const MAX_REDIRECTS: usize = 5;
+const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// A client's beginning: who we are, and that only public addresses are called unless
 /// `private_allowed`.
@@ -37,6 +41,39 @@ pub fn refusal_of(url: &Url) -> Option<String> {
     let host = url.host_str()?.trim_start_matches('[').trim_end_matches(']');
     let address = host.parse().ok()?;
     is_private(address).then(|| refusal(&address))
+}
+
+/// What a request that got no answer failed with. The URL may carry a credential and is not
+/// repeated: the innermost cause says what happened.
+pub fn trouble(error: &reqwest::Error) -> Failure {
+    let mut text = String::new();
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(inner) = cause {
+        text = inner.to_string();
+        cause = inner.source();
+    }
+    if error.is_timeout() {
+        text = "no answer in time".into();
+    }
+    if error.is_redirect() || text.contains("address of the inside") {
+        return Failure::Permanent(text);
+    }
+    Failure::retry(text)
+}
+
+/// How long a server asks to be left alone, an hour at most: in seconds, or until a date. Zero or a
+/// time that has passed is no hint.
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let wait = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => {
+            let date = jiff::fmt::rfc2822::parse(text).ok()?;
+            let now = Timestamp::try_from(SystemTime::now()).ok()?;
+            Duration::try_from(date.timestamp().duration_since(now)).ok()?
+        }
+    };
+    Some(wait).filter(|wait| !wait.is_zero()).map(|wait| wait.min(LONGEST_PAUSE))
 }
 
 /// Resolves names, and gives back only public addresses.

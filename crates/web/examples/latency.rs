@@ -29,7 +29,9 @@ async fn main() -> Result<(), Failed> {
     let stop = CancellationToken::new();
     let timing = lavra_fleet::settings::Timing::default();
     let fleet = lavra_fleet::Fleet::open(&database, Box::new(|_| Ok(None)), timing)?;
-    let router = lavra_web::router(App::new(tasks, database, fleet));
+    let (keys, timing) = (fleet.keys.clone(), lavra_notify::Timing::default());
+    let webhooks = lavra_notify::Webhooks::open(&database, keys, timing, false)?;
+    let router = lavra_web::router(App::new(tasks, database, fleet, webhooks));
     let serving = tokio::spawn(lavra_web::serve(listener, router, stop.clone()));
     for clients in [1, 4, 16, 64] {
         let start = Instant::now();

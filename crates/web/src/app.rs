@@ -7,6 +7,7 @@ use axum::extract::FromRef;
 use axum::http::Uri;
 use lavra_db::Database;
 use lavra_fleet::Fleet;
+use lavra_notify::Webhooks;
 use lavra_tasks::Tasks;
 
 use crate::access::Access;
@@ -20,6 +21,7 @@ pub struct App {
     pub tasks: Tasks,
     pub database: Database,
     pub fleet: Fleet,
+    pub webhooks: Webhooks,
     /// Names under which this server may be addressed, beside those of the loopback and the one of
     /// `public_url`.
     pub hosts: Vec<String>,
@@ -32,11 +34,12 @@ pub struct App {
 }
 
 impl App {
-    pub fn new(tasks: Tasks, database: Database, fleet: Fleet) -> Self {
+    pub fn new(tasks: Tasks, database: Database, fleet: Fleet, webhooks: Webhooks) -> Self {
         Self {
             tasks,
             database,
             fleet,
+            webhooks,
             hosts: Vec::new(),
             require_key: false,
             public_url: None,
@@ -78,6 +81,12 @@ impl FromRef<Site> for Tasks {
 impl FromRef<Site> for Fleet {
     fn from_ref(site: &Site) -> Self {
         site.app.fleet.clone()
+    }
+}
+
+impl FromRef<Site> for Webhooks {
+    fn from_ref(site: &Site) -> Self {
+        site.app.webhooks.clone()
     }
 }
 

@@ -29,6 +29,7 @@ mod tasks;
 mod types;
 mod ui;
 mod verbs;
+mod webhooks;
 mod wire;
 mod workers;
 

@@ -45,6 +45,7 @@ pub(crate) fn recorder() -> &'static PrometheusHandle {
 fn describe() {
     metrics::describe_counter!("lavra_http_requests_total", "Requests answered");
     metrics::describe_histogram!("lavra_http_request_seconds", "Until the answer began");
+    metrics::describe_counter!("lavra_wrong_keys_total", "Keys that opened nothing");
     metrics::describe_gauge!("lavra_tasks_waiting", "Tasks that may be claimed now");
     metrics::describe_gauge!("lavra_outbox_rows", "Messages that wait for the broker");
     metrics::describe_gauge!("lavra_database_up", "Whether the database answered the scrape");

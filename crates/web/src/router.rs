@@ -12,7 +12,7 @@ use crate::problem::{Code, Problem};
 use crate::verbs::Split;
 use crate::{
     access, dead_letters, deadline, docs, events, extractions, fleet, guard, health, metrics,
-    openapi, schedules, secure, sql, tasks, types, ui, workers,
+    openapi, schedules, secure, sql, tasks, types, ui, webhooks, workers,
 };
 
 /// The interface as a service: behind a socket by [`serve`](crate::serve()), or called in process.
@@ -46,6 +46,7 @@ fn routes() -> OpenApiRouter<Site> {
         .merge(schedules::routes())
         .merge(extractions::routes())
         .merge(fleet::routes())
+        .merge(webhooks::routes())
         .merge(types::routes())
         .merge(access::routes())
         .merge(sql::routes())

@@ -17,7 +17,8 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 const MARK: &str = "/~";
 /// The collections whose members have verbs.
-const COLLECTIONS: [&str; 4] = ["/tasks/", "/workers/", "/dead-letters/", "/extractions/"];
+const COLLECTIONS: [&str; 5] =
+    ["/tasks/", "/workers/", "/dead-letters/", "/webhooks/", "/extractions/"];
 
 /// Adds a route whose documented path ends in a verb.
 pub(crate) trait Verbs<S> {

@@ -74,8 +74,16 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         lines.push(line(&format!("ms p95 {path}"), Some(p95), Rule::AtMost(100.0)));
     }
     let (lag, memory) = site.listeners()?;
-    lines.push(line(&format!("ms p95 until {LISTENERS} listeners hear it"), Some(lag), Rule::AtMost(1000.0)));
-    lines.push(line(&format!("MB more for {LISTENERS} listeners"), Some(memory), Rule::AtMost(50.0)));
+    lines.push(line(
+        &format!("ms p95 until {LISTENERS} listeners hear it"),
+        Some(lag),
+        Rule::AtMost(1000.0),
+    ));
+    lines.push(line(
+        &format!("MB more for {LISTENERS} listeners"),
+        Some(memory),
+        Rule::AtMost(50.0),
+    ));
     for (path, paint) in browser::paints(workspace, &site.base(), &paths)? {
         lines.push(line(&format!("ms to first paint {path}"), Some(paint), Rule::AtMost(1000.0)));
     }
@@ -126,7 +134,9 @@ impl Site {
         let made: serde_json::Value = serde_json::from_str(&made)?;
         let task = made["id"].as_str().context("a task without an id")?.to_owned();
         let fill = |path: &&str| {
-            path.replace("{mission}", &mission).replace("{worker}", &worker).replace("{task}", &task)
+            path.replace("{mission}", &mission)
+                .replace("{worker}", &worker)
+                .replace("{task}", &task)
         };
         Ok(PAGES.iter().map(fill).collect())
     }
@@ -136,7 +146,8 @@ impl Site {
         let mut times = Vec::with_capacity(ROUNDS);
         for round in 0..=ROUNDS {
             let begun = Instant::now();
-            let (status, page) = http::send(self.port, "GET", path, &[("accept", "text/html")], "")?;
+            let (status, page) =
+                http::send(self.port, "GET", path, &[("accept", "text/html")], "")?;
             let took = begun.elapsed().as_secs_f64() * 1000.0;
             ensure!(status == 200, "{path}: {status} {page}");
             // The first one plans the statements.
@@ -203,7 +214,9 @@ fn resident(pid: u32) -> Result<f64> {
 fn listen(port: u16, stop: &AtomicBool, told: &mpsc::Sender<f64>) -> Result<()> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_millis(500)))?;
-    stream.write_all(b"GET /ui/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")?;
+    stream.write_all(
+        b"GET /ui/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n",
+    )?;
     let mut reader = BufReader::new(stream);
     let mut text = String::new();
     while !stop.load(Ordering::SeqCst) {

@@ -245,11 +245,20 @@ impl Handler for Extract {
         if summary.is_interrupted && context.is_stopping() {
             return Err(Failure::Stopped);
         }
+        let counts = format!(
+            "{} complete, {} partial, {} failed, {} pending",
+            summary.complete, summary.partial, summary.failed, summary.pending
+        );
+        // Stays as it is when the task is retried, unlike the metadata.
+        context.step(
+            format!("Ended: {counts}"),
+            json!({
+                "source": order.source, "from": order.from, "to": order.to,
+                "endpoints": order.endpoints, "summary": summary,
+            }),
+        );
         if summary.is_short() {
-            return Err(Failure::permanent(format!(
-                "{} complete, {} partial, {} failed, {} pending",
-                summary.complete, summary.partial, summary.failed, summary.pending
-            )));
+            return Err(Failure::permanent(counts));
         }
         let source = &order.source;
         Ok(Some(json!({

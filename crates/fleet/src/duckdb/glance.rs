@@ -10,7 +10,8 @@ use super::DuckDb;
 use super::condition::Conditions;
 use crate::code::ErrorCode;
 use crate::error::Result;
-use crate::store::{Filter, Pace, Wait, Waiter, WaitsFor};
+use crate::model::WriterId;
+use crate::store::{Filter, Pace, Wait, Waiter, WaitsFor, WriterLoad};
 
 const PACE: &str = "
 SELECT epoch_us(finished_at) // $2 * $2,
@@ -37,6 +38,13 @@ SELECT false, waiting, false, count(*), epoch_us(min(updated_at))
 FROM public.workers WHERE active AND waiting IS NOT NULL
 GROUP BY waiting
 ORDER BY 1 DESC, 4 DESC, 2";
+
+const LOADS: &str = "
+SELECT writer_id, count(*) FILTER (WHERE status = 'running'),
+       count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'failed')
+FROM public.missions
+WHERE writer_id IS NOT NULL AND (status = 'running' OR finished_at >= make_timestamp($1))
+GROUP BY writer_id ORDER BY writer_id";
 
 const STAMP: &str = "
 SELECT concat_ws(' ',
@@ -76,6 +84,18 @@ impl DuckDb {
 
     pub(super) async fn waiting(&self) -> Result<Vec<Wait>> {
         Ok(Wait::merged(self.select("see what waits", WAITS, (), wait).await?))
+    }
+
+    pub(super) async fn loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>> {
+        let read = |row: &Row<'_>| {
+            Ok(WriterLoad {
+                writer: WriterId(row.get(0)?),
+                under_way: row.get(1)?,
+                completed: row.get(2)?,
+                failed: row.get(3)?,
+            })
+        };
+        self.select("see what the writers do", LOADS, (micros(since),), read).await
     }
 }
 

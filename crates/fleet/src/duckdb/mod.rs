@@ -37,7 +37,7 @@ use crate::model::{LogEntry, Mission, MissionId, Proxy, Worker, WorkerId, Writer
 use crate::settings::Adjustable;
 use crate::store::{
     Assigned, Control, Counts, Edit, Edited, Filter, Leased, LogFilter, NewMission, NewProxy,
-    NewWorker, NewWriter, Opened, Opening, Pace, Report, Store, Thing, Wait,
+    NewWorker, NewWriter, Opened, Opening, Pace, Report, Store, Thing, Wait, WriterLoad,
 };
 
 /// The fleet's tables in a DuckDB file.
@@ -120,6 +120,10 @@ impl Store for DuckDb {
 
     async fn waits(&self) -> Result<Vec<Wait>> {
         self.waiting().await
+    }
+
+    async fn writer_loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>> {
+        self.loads(since).await
     }
 
     async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {

@@ -17,12 +17,13 @@ use crate::machine::mission::{Wish, granted, refusal, to_the_writer};
 use crate::machine::worker::{self, View};
 use crate::model::{
     Checkpoint, EventKind, LogEntry, LogId, Mission, MissionId, MissionStatus, Proxy, Worker,
-    WorkerId, WorkerStatus, Writer,
+    WorkerId, WorkerStatus, Writer, WriterId,
 };
 use crate::settings::Adjustable;
 use crate::store::{
     Assigned, Control, Counts, Edit, Edited, Filter, Leased, LogFilter, NewMission, NewProxy,
     NewWorker, NewWriter, Opened, Opening, Pace, Report, Store, Thing, Wait, Waiter, WaitsFor,
+    WriterLoad,
 };
 
 #[async_trait]
@@ -189,6 +190,26 @@ impl Store for Memory {
             Some(Wait { who: Waiter::Worker, what, count: 1, since })
         });
         Ok(Wait::merged(missions.chain(workers).collect()))
+    }
+
+    async fn writer_loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>> {
+        let mut loads: BTreeMap<WriterId, WriterLoad> = BTreeMap::new();
+        for mission in self.tables().missions.values() {
+            let is_recent = mission.finished_at.is_some_and(|at| at >= since);
+            let is_running = mission.status == MissionStatus::Running;
+            let Some(writer) = mission.writer_id.clone().filter(|_| is_recent || is_running) else {
+                continue;
+            };
+            let none = WriterLoad { writer: writer.clone(), under_way: 0, completed: 0, failed: 0 };
+            let load = loads.entry(writer).or_insert(none);
+            match mission.status {
+                MissionStatus::Running => load.under_way += 1,
+                MissionStatus::Completed => load.completed += 1,
+                MissionStatus::Failed => load.failed += 1,
+                MissionStatus::Queued | MissionStatus::Canceled => {}
+            }
+        }
+        Ok(loads.into_values().collect())
     }
 
     async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {

@@ -9,7 +9,8 @@ use super::conditions::Conditions;
 use super::{Postgres, get, refused};
 use crate::code::ErrorCode;
 use crate::error::Result;
-use crate::store::{Filter, Pace, Wait, Waiter, WaitsFor};
+use crate::model::WriterId;
+use crate::store::{Filter, Pace, Wait, Waiter, WaitsFor, WriterLoad};
 
 const PACE: &str = "
 SELECT to_timestamp((floor(extract(epoch FROM finished_at) / $2) * $2)::float8),
@@ -36,6 +37,13 @@ SELECT false, waiting, false, count(*), min(updated_at)
 FROM public.workers WHERE active AND waiting IS NOT NULL
 GROUP BY 2
 ORDER BY 1 DESC, 4 DESC, 2";
+
+const LOADS: &str = "
+SELECT writer_id, count(*) FILTER (WHERE status = 'running'),
+       count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'failed')
+FROM public.missions
+WHERE writer_id IS NOT NULL AND (status = 'running' OR finished_at >= $1)
+GROUP BY writer_id ORDER BY writer_id COLLATE \"C\"";
 
 const STAMP: &str = "
 SELECT concat_ws(' ',
@@ -106,5 +114,19 @@ impl Postgres {
         };
         let waits = rows.iter().map(read).collect::<Result<Vec<Wait>>>()?;
         Ok(Wait::merged(waits))
+    }
+
+    pub(super) async fn loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>> {
+        let operation = "see what the writers do";
+        let rows = self.pg.query(operation, LOADS, &[(&since as _, Type::TIMESTAMPTZ)]).await?;
+        let read = |row| {
+            Ok(WriterLoad {
+                writer: WriterId(get(operation, row, 0)?),
+                under_way: get(operation, row, 1)?,
+                completed: get(operation, row, 2)?,
+                failed: get(operation, row, 3)?,
+            })
+        };
+        rows.iter().map(read).collect()
     }
 }

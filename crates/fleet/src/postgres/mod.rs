@@ -37,7 +37,7 @@ use crate::model::{LogEntry, Mission, MissionId, Proxy, Worker, WorkerId, Writer
 use crate::settings::Adjustable;
 use crate::store::{
     Assigned, Control, Counts, Edit, Edited, Filter, Leased, LogFilter, NewMission, NewProxy,
-    NewWorker, NewWriter, Opened, Opening, Pace, Report, Store, Thing, Wait,
+    NewWorker, NewWriter, Opened, Opening, Pace, Report, Store, Thing, Wait, WriterLoad,
 };
 
 /// How long a statement over any number of missions may take.
@@ -146,6 +146,10 @@ impl Store for Postgres {
 
     async fn waits(&self) -> Result<Vec<Wait>> {
         self.waiting().await
+    }
+
+    async fn writer_loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>> {
+        self.loads(since).await
     }
 
     async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {

@@ -273,7 +273,7 @@ async fn set(client: &Client, kinds: &str, name: &str, body: Value) -> anyhow::R
     Ok(())
 }
 
-fn segment(text: &str) -> String {
+pub(super) fn segment(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod simulate;
 pub(crate) mod sql;
 pub(crate) mod task;
 mod wait;
+pub(crate) mod webhook;
 pub(crate) mod worker;
 pub(crate) mod world;
 pub(crate) mod writer;

@@ -25,7 +25,13 @@ fn mistakes_are_said_with_a_code_and_what_to_do() {
     refused(&place, &["task", "show", id], 1, &["error[task_not_found]", id]);
     refused(&place, &["task", "show", "seven"], 1, &["error[bad_id]"]);
     refused(&place, &["task", "list", "--status", "RED"], 1, &["bad_query", "PENDING"]);
-    refused(&place, &["serve", "--listen", "0.0.0.0:0"], 2, &["only loopback"]);
+    refused(
+        &place,
+        &["serve", "--listen", "0.0.0.0:0"],
+        2,
+        &["lavra key create NAME --role admin"],
+    );
+    refused(&place, &["world", "--listen", "0.0.0.0:0"], 2, &["only loopback"]);
     refused(&place, &["--config", "none.toml", "task", "list"], 2, &["bad_usage", "none.toml"]);
     refused(&place, &["serve", "--listen", "here"], 2, &["HOST:PORT"]);
     refused(&place, &["task", "dance"], 2, &["unrecognized subcommand"]);
@@ -53,6 +59,17 @@ fn a_typo_in_the_settings_is_shown_with_its_line() {
     refused(&place, &["task", "list"], 2, &["lavra.toml", "concurency", "concurrency"]);
     std::fs::write(place.directory.path().join("lavra.toml"), "[tasks.types.\"a b\"]\n").unwrap();
     refused(&place, &["task", "list"], 2, &["error[bad_usage]", "[tasks.types]", "a b"]);
+    for (text, says) in [
+        ("hosts = [\"http://a.example\"]", "hosts"),
+        ("hosts = [\"a.example:80\"]", "hosts"),
+        ("public_url = \"a.example\"", "public_url"),
+        ("public_url = \"ftp://a.example\"", "public_url"),
+        ("public_url = \"https://a.example/below\"", "public_url"),
+    ] {
+        let file = place.directory.path().join("lavra.toml");
+        std::fs::write(file, format!("[web]\n{text}\n")).unwrap();
+        refused(&place, &["task", "list"], 2, &["error[bad_usage]", "[web]", says]);
+    }
 }
 
 #[test]

@@ -16,13 +16,13 @@ const MONTH: [&str; 4] = ["--from", "2025-03", "--to", "2025-03"];
 const ONE: [&str; 2] = ["--endpoint", "contratacoes_publicacao_modalidade_6"];
 
 /// The world, and where its API is.
-struct World {
-    base: String,
+pub(crate) struct World {
+    pub(crate) base: String,
     _place: Place,
     _process: Running,
 }
 
-fn world(args: &[&str]) -> World {
+pub(crate) fn world(args: &[&str]) -> World {
     let place = Place::on_duckdb();
     let process =
         place.start(&[&["world", "--listen", "127.0.0.1:0", "--seed", "7"], args].concat());
@@ -35,7 +35,7 @@ fn world(args: &[&str]) -> World {
     World { base, _place: place, _process: process }
 }
 
-fn run<'a>(base: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn run<'a>(base: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["extract", "run", "pncp"], &MONTH[..], &ONE, &["--base-url", base], more].concat()
 }
 

@@ -2,12 +2,11 @@
 //! result.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use jiff::Timestamp;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -110,11 +109,11 @@ impl Handler for Http {
         let request = self.request(&input, &context.idempotency_key())?;
         context.step("Requesting", json!({ "method": request.method().as_str() }));
         let answer = tokio::select! {
-            answer = self.client.execute(request) => answer.map_err(|e| network(&e))?,
+            answer = self.client.execute(request) => answer.map_err(|e| outbound::trouble(&e))?,
             _ = context.stopped() => return Err(Failure::Stopped),
         };
         let status = answer.status();
-        let after = retry_after(answer.headers());
+        let after = outbound::retry_after(answer.headers());
         let content_type = content_type(answer.headers());
         let body = tokio::select! {
             body = read(answer, &context) => body?,
@@ -131,23 +130,6 @@ impl Handler for Http {
     }
 }
 
-fn network(error: &reqwest::Error) -> Failure {
-    let mut text = String::new();
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
-    // The innermost cause says what happened; the URL may carry a credential.
-    while let Some(inner) = cause {
-        text = inner.to_string();
-        cause = inner.source();
-    }
-    if error.is_timeout() {
-        text = "no answer in time".into();
-    }
-    if error.is_redirect() || text.contains("address of the inside") {
-        return Failure::Permanent(text);
-    }
-    Failure::retry(text)
-}
-
 async fn read(answer: Response, context: &Context) -> Result<Bytes, Failure> {
     let expected = answer.content_length();
     let too_large =
@@ -158,7 +140,7 @@ async fn read(answer: Response, context: &Context) -> Result<Bytes, Failure> {
     let mut body = BytesMut::new();
     let mut stream = answer.bytes_stream();
     while let Some(part) = stream.next().await {
-        let part = part.map_err(|error| network(&error))?;
+        let part = part.map_err(|error| outbound::trouble(&error))?;
         if (body.len() + part.len()) as u64 > LARGEST_BODY {
             return Err(too_large());
         }
@@ -186,18 +168,4 @@ fn judge(status: StatusCode, after: Option<Duration>, body: &Bytes) -> Result<()
 fn content_type(headers: &HeaderMap) -> String {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     value.unwrap_or("application/octet-stream").to_owned()
-}
-
-/// Seconds, or a date; zero or a time that has passed is no hint.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let wait = match text.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => {
-            let date = jiff::fmt::rfc2822::parse(text).ok()?;
-            let now = Timestamp::try_from(SystemTime::now()).ok()?;
-            Duration::try_from(date.timestamp().duration_since(now)).ok()?
-        }
-    };
-    Some(wait).filter(|wait| !wait.is_zero()).map(|wait| wait.min(Duration::from_secs(3600)))
 }

@@ -126,6 +126,11 @@ impl Context {
         self.attempt.task.attempts
     }
 
+    /// Attempts that failed since creation or the last `:retry`: 0 at the first.
+    pub fn retry_count(&self) -> i32 {
+        self.attempt.task.retry_count
+    }
+
     /// For calls to the outside: the same for nothing else, ever.
     pub fn idempotency_key(&self) -> String {
         format!("{}:{}", self.id(), self.attempt())

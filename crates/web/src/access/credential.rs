@@ -21,7 +21,7 @@ pub(super) fn random(letters: usize) -> String {
 }
 
 /// A secret that nobody can guess, so that a plain hash of it is enough.
-pub(super) fn secret() -> String {
+pub(crate) fn secret() -> String {
     random(SECRET_LETTERS)
 }
 

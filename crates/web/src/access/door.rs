@@ -78,7 +78,7 @@ pub(super) fn needs_own_start(parts: &Parts, known: Option<&Known>) -> bool {
 /// The same page once more, now asked for by us, with the cookies.
 pub(super) fn start_again(uri: &Uri) -> Response {
     let path = uri.path_and_query().map_or(HOME, |path| path.as_str());
-    let path = super::login_page::escaped(path);
+    let path = crate::ui::escape(path);
     let page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Lavra</title>\
          <meta http-equiv=\"refresh\" content=\"0;url={path}\"><p><a href=\"{path}\">Lavra</a></html>"

@@ -253,3 +253,26 @@ fn shortened(response: Response) -> Response {
     let body = Body::from_stream(body.into_data_stream().take_until(end));
     Response::from_parts(parts, body)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::stream;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_ends_in_time_to_ask_again_who_listens() {
+        let endless = stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(15)).await;
+            Some((Ok::<_, Infallible>("event"), ()))
+        });
+        let response = shortened(Response::new(Body::from_stream(endless)));
+        let begun = Instant::now();
+        let heard = response.into_body().into_data_stream().count().await;
+        assert!((19..=20).contains(&heard), "{heard}");
+        assert_eq!(begun.elapsed(), LONGEST_STREAM);
+    }
+}

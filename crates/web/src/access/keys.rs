@@ -98,11 +98,11 @@ pub(crate) async fn list(State(access): State<Arc<Access>>) -> Result<Json<Keys>
 #[schema(as = NewApiKey, example = json!({"name": "grafana", "role": "viewer", "expires_in_seconds": 7_776_000}))]
 pub(crate) struct NewKey {
     /// For people: what it is used for. One line of at most 100 letters.
-    name: String,
-    role: Role,
+    pub(crate) name: String,
+    pub(crate) role: Role,
     /// A minute to ten years; without it the key lasts until it is revoked.
     #[schema(minimum = 60, maximum = 316_224_000)]
-    expires_in_seconds: Option<i64>,
+    pub(crate) expires_in_seconds: Option<i64>,
 }
 
 impl NewKey {
@@ -154,28 +154,9 @@ pub(crate) async fn make(
     caller: Caller,
     JsonBody(order): JsonBody<NewKey>,
 ) -> Result<(StatusCode, Json<MadeKey>), Problem> {
-    order.check()?;
-    let now = access.now();
-    let life = order.expires_in_seconds.map(SignedDuration::from_secs);
-    let expires_at = life.map(|life| now.checked_add(life).unwrap_or(Timestamp::MAX));
-    loop {
-        let (text, shown) = KeyText::new();
-        let key = model::Key {
-            id: text.id,
-            name: order.name.clone(),
-            role: order.role,
-            created_at: now,
-            last_used_at: None,
-            expires_at,
-            revoked_at: None,
-        };
-        // An id that is taken is as good as impossible, and no reason to fail.
-        if access.store.add_key(key.clone(), text.hash).await? {
-            tracing::info!(key = %key.id, name = key.name, role = %key.role, by = ?caller.who(), "a key was made");
-            let about = Key::new(key, now);
-            return Ok((StatusCode::CREATED, Json(MadeKey { about, key: shown })));
-        }
-    }
+    let (key, shown) = access.make_key(&order, &caller).await?;
+    let about = Key::new(key, access.now());
+    Ok((StatusCode::CREATED, Json(MadeKey { about, key: shown })))
 }
 
 /// Revoke a key
@@ -198,11 +179,56 @@ pub(crate) async fn revoke(
     caller: Caller,
     Id(id): Id<String>,
 ) -> Result<Json<Key>, Problem> {
-    let now = access.now();
-    let revoked = access.store.revoke_key(KeyId(id.clone()), now).await?;
-    let Some(key) = revoked else {
-        return Err(Problem::new(Code::KeyNotFound, format!("there is no key {id}")));
-    };
-    tracing::info!(key = %key.id, name = key.name, by = ?caller.who(), "a key was revoked");
-    Ok(Json(Key::new(key, now)))
+    let key = access.revoke_key(KeyId(id), &caller).await?;
+    Ok(Json(Key::new(key, access.now())))
+}
+
+/// The same for the pages.
+impl Access {
+    /// The newest first, also those that are over.
+    pub(crate) async fn keys(&self) -> Result<Vec<model::Key>, Problem> {
+        Ok(self.store.keys().await?)
+    }
+
+    /// A new key, with its text, which is shown this once.
+    pub(crate) async fn make_key(
+        &self,
+        order: &NewKey,
+        caller: &Caller,
+    ) -> Result<(model::Key, String), Problem> {
+        order.check()?;
+        let now = self.now();
+        let life = order.expires_in_seconds.map(SignedDuration::from_secs);
+        let expires_at = life.map(|life| now.checked_add(life).unwrap_or(Timestamp::MAX));
+        loop {
+            let (text, shown) = KeyText::new();
+            let key = model::Key {
+                id: text.id,
+                name: order.name.clone(),
+                role: order.role,
+                created_at: now,
+                last_used_at: None,
+                expires_at,
+                revoked_at: None,
+            };
+            // An id that is taken is as good as impossible, and no reason to fail.
+            if self.store.add_key(key.clone(), text.hash).await? {
+                tracing::info!(key = %key.id, name = key.name, role = %key.role, by = ?caller.who(), "a key was made");
+                return Ok((key, shown));
+            }
+        }
+    }
+
+    /// Ends a key and its sessions.
+    pub(crate) async fn revoke_key(
+        &self,
+        id: KeyId,
+        caller: &Caller,
+    ) -> Result<model::Key, Problem> {
+        let Some(key) = self.store.revoke_key(id.clone(), self.now()).await? else {
+            return Err(Problem::new(Code::KeyNotFound, format!("there is no key {id}")));
+        };
+        tracing::info!(key = %key.id, name = key.name, by = ?caller.who(), "a key was revoked");
+        Ok(key)
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use serde::Deserialize;
@@ -12,13 +12,13 @@ use serde::Deserialize;
 use super::cookie::Kind;
 use super::credential::Hash;
 use super::gate::{Peer, VisitToken};
-use super::login_page::{LoginPage, login_page};
 use super::model::LONGEST;
 use super::verify::Access;
 use super::{Form, Role, door};
 use crate::app::Site;
 use crate::problem::{Code, Problem};
 use crate::query::Params;
+use crate::ui::{Visitor, login_page};
 
 pub(crate) fn pages() -> Router<Site> {
     Router::new().route("/ui/login", get(show).post(enter)).route("/ui/logout", post(leave))
@@ -34,6 +34,7 @@ async fn show(
     State(access): State<Arc<Access>>,
     Extension(VisitToken(csrf)): Extension<VisitToken>,
     Params(wanted): Params<Wanted>,
+    visitor: Visitor,
     headers: HeaderMap,
 ) -> Response {
     let next = door::local(wanted.next.as_deref());
@@ -47,8 +48,7 @@ async fn show(
             Err(_) => {}
         }
     }
-    let page = Html(login_page(&LoginPage { csrf: &csrf, next, message: None }));
-    with_cookie(page.into_response(), clear)
+    with_cookie(login_page(visitor, csrf, next, None), clear)
 }
 
 #[derive(Debug, Deserialize)]
@@ -62,12 +62,12 @@ async fn enter(
     State(access): State<Arc<Access>>,
     Extension(VisitToken(csrf)): Extension<VisitToken>,
     Peer(from): Peer,
+    visitor: Visitor,
     Form(entrance): Form<Entrance>,
 ) -> Result<Response, Problem> {
     let next = door::local(entrance.next.as_deref());
     let again = |problem: &Problem| {
-        let page = login_page(&LoginPage { csrf: &csrf, next, message: Some(problem.detail()) });
-        let mut answer = (problem.status(), Html(page)).into_response();
+        let mut answer = login_page(visitor, csrf, next, Some(problem));
         problem.add_headers(&mut answer);
         answer
     };

@@ -15,7 +15,6 @@ mod form;
 mod gate;
 mod keys;
 mod login;
-mod login_page;
 mod model;
 mod postgres;
 mod role;
@@ -23,10 +22,11 @@ pub mod roles;
 mod store;
 mod verify;
 
+pub(crate) use credential::secret;
 pub(crate) use door::{SEC_FETCH_SITE, is_page};
 pub(crate) use form::Form;
 pub(crate) use gate::check;
-pub(crate) use keys::routes;
+pub(crate) use keys::{NewKey, routes};
 pub(crate) use login::pages;
 pub(crate) use verify::Access;
 

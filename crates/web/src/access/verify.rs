@@ -41,7 +41,7 @@ impl Access {
         }
     }
 
-    pub(super) fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.database.clock().now()
     }
 
@@ -64,8 +64,8 @@ impl Access {
         // Only its holder learns what became of it.
         match key.standing(self.now()) {
             Standing::Valid => {}
-            Standing::Expired => return Err(self.wrong(from, Some(key.id), "the key has expired")),
-            Standing::Revoked => return Err(self.wrong(from, Some(key.id), "the key was revoked")),
+            Standing::Expired => return Err(self.over(from, &key, "the key has expired")),
+            Standing::Revoked => return Err(self.over(from, &key, "the key was revoked")),
         }
         self.attempts.succeeded(shown.hash, Instant::now());
         self.note(&key).await;
@@ -124,11 +124,20 @@ impl Access {
         }
     }
 
-    fn wrong(&self, from: IpAddr, key: Option<KeyId>, detail: &str) -> Problem {
-        let id = key.as_ref().map(ToString::to_string);
-        tracing::warn!(%from, key = id, "refused: {detail}");
+    fn wrong(&self, from: IpAddr, guessed: Option<KeyId>, detail: &str) -> Problem {
+        tracing::warn!(%from, key = guessed.as_ref().map(|id| &*id.0), "refused: {detail}");
+        self.count(from, guessed, detail)
+    }
+
+    /// Its holder has it, so nobody guesses at it.
+    fn over(&self, from: IpAddr, key: &Key, detail: &str) -> Problem {
+        tracing::warn!(%from, key = %key.id, name = key.name, "refused: {detail}");
+        self.count(from, None, detail)
+    }
+
+    fn count(&self, from: IpAddr, guessed: Option<KeyId>, detail: &str) -> Problem {
         metrics::counter!("lavra_wrong_keys_total").increment(1);
-        match self.attempts.failed(from, key, Instant::now()) {
+        match self.attempts.failed(from, guessed, Instant::now()) {
             None => Problem::new(Code::Unauthenticated, detail),
             Some(wait) => too_many(wait),
         }

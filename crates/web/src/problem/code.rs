@@ -90,6 +90,12 @@ codes! {
     FleetConflict "fleet_conflict" CONFLICT
         "As things stand, that cannot be done"
         "The detail says what stands in the way."
+    WebhookNotFound "webhook_not_found" NOT_FOUND
+        "There is no such webhook"
+        "GET /webhooks lists them."
+    WebhookConflict "webhook_conflict" CONFLICT
+        "Another webhook has that name"
+        "Choose another name, or change the one that has it."
     MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED
         "This path has no such method"
         "The header Allow names those it has."

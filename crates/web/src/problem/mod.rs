@@ -3,6 +3,7 @@
 mod code;
 mod extract;
 mod fleet;
+mod notify;
 mod tasks;
 
 use std::fmt::Display;

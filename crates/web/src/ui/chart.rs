@@ -95,6 +95,27 @@ pub(crate) fn lane(spans: &[Span], title: &str) -> String {
     svg
 }
 
+/// Results side by side, the oldest first, in a room for `room` of them: a good one is tall, a poor one
+/// short, so that it is told by more than its colour.
+pub(crate) fn strip(results: &[bool], room: usize, title: &str) -> String {
+    let wide = room.max(results.len()) * 6;
+    let mut svg = format!(
+        "<svg class=\"chart strip\" viewBox=\"0 0 {wide} 18\" width=\"{wide}\" height=\"18\" \
+         role=\"img\" aria-label=\"{}\">",
+        escape(title)
+    );
+    for (place, is_good) in results.iter().enumerate() {
+        let (class, y, height) = if *is_good { ("good", 1, 16) } else { ("poor", 10, 7) };
+        let x = place * 6;
+        let _infallible = write!(
+            svg,
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"4\" height=\"{height}\" rx=\"1\"/>"
+        );
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
 /// Text within markup.
 pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -133,6 +154,14 @@ mod tests {
                 && svg.contains(">1,000<")
         );
         assert!(!svg.contains("style="));
+    }
+
+    #[test]
+    fn a_good_result_is_taller_than_a_poor_one() {
+        let svg = strip(&[true, false], 20, "<1>");
+        assert!(svg.contains("class=\"good\" x=\"0\" y=\"1\" width=\"4\" height=\"16\""), "{svg}");
+        assert!(svg.contains("class=\"poor\" x=\"6\" y=\"10\" width=\"4\" height=\"7\""), "{svg}");
+        assert!(svg.contains("&lt;1&gt;"));
     }
 
     #[test]

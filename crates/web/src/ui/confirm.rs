@@ -9,7 +9,7 @@ use super::page::Shell;
 #[template(path = "confirm.html")]
 pub(crate) struct ConfirmPage {
     pub(crate) shell: Shell,
-    pub(crate) says: &'static str,
+    pub(crate) says: String,
     /// How many of what, or the name of the one.
     pub(crate) count: String,
     pub(crate) how_many: &'static str,

@@ -131,12 +131,13 @@ async fn act(
         let found = tasks.store().dead_letter(id).await?;
         found.ok_or_else(|| Error::NoSuchDeadLetter(id).into())
     };
-    let sure = |says, count, how_many, fields: &[(&str, String)]| {
+    let sure = |says: &str, count, how_many, fields: &[(&str, String)]| {
         let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         let shell = Shell::new(visitor, Section::Tasks, t.dead_letters);
         let action = "/ui/dead-letters/act".into();
         let fields = fields.chain([("confirmed".into(), "yes".into())]).collect();
         let back = HERE.to_owned();
+        let says = says.to_owned();
         show(&ConfirmPage { shell, says, count, how_many, action, fields, back })
     };
     match wish.verb {

@@ -19,9 +19,10 @@ use serde::Deserialize;
 use super::asked::Asked;
 use super::chart::{self, Bar};
 use super::entry::EntryRow;
+use super::fleet;
 use super::format::Format;
 use super::page::{Said, Section, Shell, back_to, show};
-use super::texts::{Missions, Overview};
+use super::texts::{Missions, Overview, Things};
 use super::visitor::Visitor;
 use super::words::{self, State as MissionState};
 use crate::access::Form;
@@ -104,7 +105,7 @@ struct FleetView {
     proxies: usize,
     proxies_failing: usize,
     writers: usize,
-    by_status: Vec<(&'static str, usize)>,
+    by_status: Vec<(&'static str, &'static str, usize)>,
 }
 
 #[derive(Debug)]
@@ -128,7 +129,8 @@ async fn overview(
     visitor: Visitor,
     Asked(said): Asked<Said>,
 ) -> Result<Response, Problem> {
-    let (t, m) = (Overview::of(visitor.language), Missions::of(visitor.language));
+    let language = visitor.language;
+    let (t, m) = (Overview::of(language), Missions::of(language));
     let shell = Shell::new(visitor, Section::Overview, t.title);
     let shell = shell.follows("missions fleet tasks").saying(said.text());
     let now = fleet.store.clock().now();
@@ -179,7 +181,7 @@ async fn overview(
             .collect(),
         pace: pace_view(&pace, now, t, &shell.f),
         eta: eta(&counts, &pace, began, now, oldest, &shell.f),
-        fleet: fleet_view(&workers, &proxies, &writers),
+        fleet: fleet_view(&workers, &proxies, &writers, Things::of(language)),
         latest: log.into_iter().map(|entry| EntryRow::new(entry, &shell)).collect(),
         tasks: running.into_iter().map(TaskRow::from).collect(),
         steps: steps(&counts, control.mode, &workers, &proxies, &writers, t),
@@ -267,7 +269,7 @@ fn eta(
     Eta::At { clock, span: format.span(span), oldest }
 }
 
-fn fleet_view(workers: &[Worker], proxies: &[Proxy], writers: &[Writer]) -> FleetView {
+fn fleet_view(workers: &[Worker], proxies: &[Proxy], writers: &[Writer], t: &Things) -> FleetView {
     let active: Vec<&Worker> = workers.iter().filter(|worker| worker.active).collect();
     let count = |status| active.iter().filter(|worker| worker.status == status).count();
     FleetView {
@@ -279,8 +281,8 @@ fn fleet_view(workers: &[Worker], proxies: &[Proxy], writers: &[Writer]) -> Flee
         writers: writers.iter().filter(|writer| writer.active).count(),
         by_status: WorkerStatus::ALL
             .iter()
-            .map(|status| (status.as_str(), count(*status)))
-            .filter(|(_, count)| *count > 0)
+            .map(|status| (status.as_str(), fleet::status_name(*status, t), count(*status)))
+            .filter(|(.., count)| *count > 0)
             .collect(),
     }
 }

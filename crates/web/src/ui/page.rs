@@ -8,7 +8,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::assets;
 use super::format::Format;
-use super::texts::{Common, Language, Words};
+use super::texts::{self, Common, Language, Words};
 use super::visitor::{Theme, Visitor};
 use crate::problem::Problem;
 
@@ -197,7 +197,10 @@ impl Said {
 struct RefusedPage {
     shell: Shell,
     heading: &'static str,
-    says: String,
+    says: &'static str,
+    /// What was wrong here, as the service says it.
+    detail: String,
+    advice: &'static str,
     code: &'static str,
 }
 
@@ -221,17 +224,19 @@ fn refused(visitor: Visitor, response: Response, problem: &Problem) -> Response 
     let status = response.status();
     let t = Common::of(visitor.language);
     let passes = status == StatusCode::SERVICE_UNAVAILABLE;
+    let (title, advice) = texts::problems::problem(problem.code(), visitor.language);
     let (heading, says) = if passes {
-        (t.trouble_title, t.trouble_says.to_owned())
+        (t.trouble_title, t.trouble_says)
     } else if status == StatusCode::NOT_FOUND {
-        (t.not_found_title, problem.detail().to_owned())
+        (t.not_found_title, title)
     } else {
-        (t.refused_title, problem.detail().to_owned())
+        (t.refused_title, title)
     };
     let code = problem.code().as_str();
+    let detail = problem.detail().to_owned();
     let shell = Shell::new(visitor, Section::None, heading);
     let shell = if passes { shell.follows("all") } else { shell };
-    let page = show_with(status, &RefusedPage { shell, heading, says, code });
+    let page = show_with(status, &RefusedPage { shell, heading, says, detail, advice, code });
     // What else the answer says stays: when to try again, and cookies.
     let (mut parts, body) = page.into_parts();
     for (name, value) in response.headers() {
@@ -245,8 +250,9 @@ fn refused(visitor: Visitor, response: Response, problem: &Problem) -> Response 
 pub(crate) async fn not_found(visitor: Visitor) -> Response {
     let t = Common::of(visitor.language);
     let shell = Shell::new(visitor, Section::None, t.not_found_title);
-    let (heading, says) = (t.not_found_title, t.not_found_says.to_owned());
-    show_with(StatusCode::NOT_FOUND, &RefusedPage { shell, heading, says, code: "" })
+    let (heading, says) = (t.not_found_title, t.not_found_says);
+    let page = RefusedPage { shell, heading, says, detail: String::new(), advice: "", code: "" };
+    show_with(StatusCode::NOT_FOUND, &page)
 }
 
 /// An address within the pages, so that nobody is sent elsewhere.

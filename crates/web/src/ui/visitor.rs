@@ -58,8 +58,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Visitor {
         let theme = cookie(headers, "lavra_theme").and_then(Theme::parse);
         let here = parts.uri.path_and_query().map_or("/ui", |path| path.as_str());
         let visitor = Self {
-            language: language
-                .unwrap_or_else(|| Language::preferred(accepted.unwrap_or_default())),
+            language: language.unwrap_or_else(|| Language::preferred(accepted.unwrap_or_default())),
             theme: theme.unwrap_or(Theme::System),
             here: here.to_owned(),
             csrf: String::new(),

@@ -1,8 +1,9 @@
 //! The contract of the store of keys and sessions: each behaviour once, run on every engine.
 
 use jiff::{SignedDuration, Timestamp};
-use lavra_testkit::on_each_engine;
+use lavra_testkit::{on_each_engine, on_servers};
 use lavra_web::access::{Hash, Key, KeyId, Role, Session};
+use serde_json::json;
 
 use crate::support::World;
 
@@ -16,6 +17,8 @@ on_each_engine!(
     a_session_that_is_closed_is_gone_and_others_stay,
     a_new_session_clears_away_those_that_are_over,
 );
+
+on_servers!(no_data_api_shows_the_tables);
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -139,4 +142,13 @@ async fn a_new_session_clears_away_those_that_are_over(world: World) {
         let found = world.session(Hash::of(cookie)).await.unwrap().is_some();
         assert_eq!(found, is_there, "{cookie}");
     }
+}
+
+async fn no_data_api_shows_the_tables(world: World) {
+    let sql = "SELECT relname, relrowsecurity, has_schema_privilege('public', 'lavra', 'USAGE')
+               FROM pg_class WHERE relnamespace = 'lavra'::regnamespace AND relkind = 'r'
+               ORDER BY relname";
+    let found = world.database.ask(sql, 10).await.unwrap().rows;
+    let closed = |name: &str| vec![json!(name), json!(true), json!(false)];
+    assert_eq!(found, ["api_keys", "secrets", "sessions"].map(closed));
 }

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use lavra_web::access::Role;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
@@ -16,11 +18,19 @@ struct Python(Child);
 
 impl Python {
     fn start(server: &Server, pause: &str) -> Self {
+        Self::start_with(server, pause, "")
+    }
+
+    fn start_with(server: &Server, pause: &str, key: &str) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/worker.py");
         let mut command = Command::new("python3");
         command.arg(script).args(["--server", &server.base, "--pause", pause]);
         // A proxy of the machine is no way to the loopback.
-        command.env("NO_PROXY", "*").stdin(Stdio::null()).kill_on_drop(true);
+        command
+            .env("NO_PROXY", "*")
+            .env("LAVRA_API_KEY", key)
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
         Self(command.spawn().expect("python3 is missing: run it by cargo xtask test"))
     }
 
@@ -139,4 +149,30 @@ async fn it_survives_a_restart_of_the_server_with_its_task_in_hand() {
     let next = server.create("wordcount", &words(3)).await;
     until_status(&server, &next, "COMPLETED").await;
     assert_eq!(python.terminate().await, Some(0));
+}
+
+#[tokio::test]
+async fn a_key_of_a_writer_is_all_it_needs() {
+    let shape = |app| lavra_web::App { require_key: true, ..app };
+    let server = Server::shaped(Place::file(), shape).await.kept();
+    let (operator, writer) =
+        (server.put_key(Role::Operator).await, server.put_key(Role::Writer).await);
+    let worker = Python::start_with(&server, "0.01", &writer);
+    let with = |method: Method, path: &str| server.request(method, path).bearer_auth(&operator);
+    until("the worker's first claim", PATIENCE, || async {
+        let types = server.send(with(Method::GET, "/types")).await.expect(200);
+        types.to_string().contains("wordcount").then_some(())
+    })
+    .await;
+    let order = json!({ "type": "wordcount", "payload": words(3) });
+    let made = server.send(with(Method::POST, "/tasks").json(&order)).await.expect(201);
+    let path = format!("/tasks/{}", made["id"].as_str().unwrap());
+    until("COMPLETED", PATIENCE, || async {
+        let task = server.send(with(Method::GET, &path)).await.expect(200);
+        (task["status"] == "COMPLETED").then_some(())
+    })
+    .await;
+    assert_eq!(worker.terminate().await, Some(0));
+    let refused = Python::start(&server, "0.01").0.wait().await.unwrap();
+    assert!(!refused.success(), "it works without a key");
 }

@@ -28,5 +28,7 @@ mod sessions;
 mod shutdown;
 mod support;
 mod task_stream;
+mod ui;
 mod verbs;
+mod webhooks;
 mod workers;

@@ -18,6 +18,7 @@ fn ask(client: &Client, method: &str, path: &str) -> RequestBuilder {
         .replace("{id}", "0193a1b2-0000-7000-8000-000000000001")
         .replace("{name}", "nightly")
         .replace("{source}", "pncp")
+        .replace("{task_id}", "contratos_publicacao_2024-01-01")
         .replace("{kind}", "workers");
     let request = client.request(method.parse::<Method>().unwrap(), &path).header("Host", OUTSIDE);
     if method == "GET" || method == "DELETE" { request } else { request.json(&json!({})) }
@@ -50,8 +51,6 @@ async fn every_route_opens_to_whom_the_table_says_and_to_nobody_else(place: Plac
     let hour = SignedDuration::from_hours(1);
     let expired = server.key_of_the_past("expired1", Role::Admin, hour).await;
     let wrong = keys[0].1.chars().rev().collect::<String>();
-    let unknown = format!("lavra_abcdefgh_{}", "z".repeat(52));
-    let refused = [wrong, unknown, revoked, expired];
 
     let unauthenticated = (401, "unauthenticated".to_owned());
     for (place, (method, path, need)) in ROUTES.iter().enumerate() {
@@ -62,9 +61,10 @@ async fn every_route_opens_to_whom_the_table_says_and_to_nobody_else(place: Plac
         } else {
             assert_eq!(nobody, unauthenticated, "{line} by nobody");
         }
-        // Each from an address of its own, or there would be too many from one.
+        // Each from an address of its own and for another key, or there would be too many.
         let elsewhere = server.at_address([127, 0, 1, place as u8]);
-        for key in &refused {
+        let unknown = format!("lavra_absen{place:0>3}_{}", "z".repeat(52));
+        for key in [&wrong, &unknown, &revoked, &expired] {
             let found = answer(ask(&elsewhere, method, path).bearer_auth(key)).await;
             if *need == Need::Open {
                 assert!(found.0 < 300, "{line} is open: {found:?}");

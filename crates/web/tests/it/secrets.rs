@@ -117,7 +117,7 @@ async fn a_viewer_sees_no_payload(place: Place) {
         .expect(201);
     let worker = uuid::Uuid::new_v4();
     let task = server.claim(worker, KIND).await;
-    server.report(&task, "fail", json!({ "error": "no", "permanent": true })).await.expect(200);
+    server.report(&task, "fail", json!({ "error": "no", "retryable": false })).await.expect(200);
     let (_, viewer) = server.make_key(lavra_web::access::Role::Viewer).await;
     for path in [
         "/tasks".to_owned(),

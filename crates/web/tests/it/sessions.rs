@@ -3,11 +3,13 @@
 use jiff::SignedDuration;
 use lavra_web::App;
 use lavra_web::access::Role;
-use reqwest::{Method, RequestBuilder};
+use reqwest::Method;
 use serde_json::json;
 
+use crate::support::access::id_of;
+use crate::support::browser::{Browser, filled, token};
 use crate::support::server::KIND;
-use crate::support::{Client, Place, Reply, Server, on_each_engine};
+use crate::support::{Place, Server, on_each_engine};
 
 on_each_engine!(
     a_key_is_traded_for_a_cookie_and_given_back,
@@ -16,99 +18,13 @@ on_each_engine!(
     a_session_ends_when_nobody_uses_it_and_after_a_week,
 );
 
-/// A person's browser, as far as this goes: it keeps cookies and follows nothing by itself.
-struct Browser {
-    client: Client,
-    cookies: Vec<String>,
-}
-
-impl Browser {
-    fn new(server: &Server) -> Self {
-        Self { client: server.at_address([127, 0, 0, 1]), cookies: Vec::new() }
-    }
-
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, path).header("Accept", "text/html,*/*;q=0.8");
-        request.header("Cookie", self.cookies.join("; "))
-    }
-
-    async fn send(&mut self, request: RequestBuilder) -> Reply {
-        let reply = self.client.send(request).await;
-        for line in reply.headers.get_all("set-cookie") {
-            let pair = line.to_str().unwrap().split(';').next().unwrap();
-            let (name, value) = pair.split_once('=').unwrap();
-            self.cookies.retain(|cookie| !cookie.starts_with(&format!("{name}=")));
-            if !value.is_empty() {
-                self.cookies.push(pair.to_owned());
-            }
-        }
-        reply
-    }
-
-    async fn get(&mut self, path: &str) -> Reply {
-        self.send(self.request(Method::GET, path)).await
-    }
-
-    async fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Reply {
-        self.send(filled(self.request(Method::POST, path), form)).await
-    }
-
-    /// Fills in the login page.
-    async fn log_in(&mut self, key: &str) -> Reply {
-        let page = self.get("/ui/login").await;
-        assert_eq!(page.status, 200, "{page:?}");
-        let form = [("csrf", token(&page)), ("next", "/ui/missions".into()), ("key", key.into())];
-        let form: Vec<(&str, &str)> = form.iter().map(|(name, value)| (*name, &**value)).collect();
-        self.post("/ui/login", &form).await
-    }
-
-    fn has_session(&self) -> bool {
-        self.cookies.iter().any(|cookie| cookie.starts_with("lavra_session="))
-    }
-
-    /// What pages have in their forms, which the cookie stands for.
-    fn token(&self) -> String {
-        let session = self.cookies.iter().find_map(|cookie| cookie.strip_prefix("lavra_session="));
-        lavra_web::access::Hash::of(&format!("lavra csrf {}", session.unwrap())).to_hex()
-    }
-}
-
-/// A request with the form as a browser sends it.
-fn filled(request: RequestBuilder, form: &[(&str, &str)]) -> RequestBuilder {
-    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
-    request.header("Content-Type", "application/x-www-form-urlencoded").body(body)
-}
-
-fn token(page: &Reply) -> String {
-    let (_, rest) = page.text.split_once("name=\"csrf\" value=\"").unwrap();
-    rest.split('"').next().unwrap().to_owned()
-}
-
 async fn closed(place: Place) -> Server {
     Server::shaped(place, |app| App { require_key: true, ..app }).await
 }
 
-/// A key as who runs the server makes it.
-async fn key(server: &Server, role: Role) -> (String, String) {
-    use lavra_web::access::{Hash, Key, KeyId, store};
-    let (id, secret) = (format!("{role:x<8}"), "k".repeat(52));
-    let key = Key {
-        id: KeyId(id.clone()),
-        name: role.to_string(),
-        role,
-        created_at: server.now(),
-        last_used_at: None,
-        expires_at: None,
-        revoked_at: None,
-    };
-    assert!(store(&server.database).add_key(key, Hash::of(&secret)).await.unwrap());
-    let text = format!("lavra_{id}_{secret}");
-    (id, text)
-}
-
 async fn a_key_is_traded_for_a_cookie_and_given_back(place: Place) {
     let server = closed(place).await;
-    let (_, operator) = key(&server, Role::Operator).await;
+    let operator = server.put_key(Role::Operator).await;
     let mut browser = Browser::new(&server);
     let sent = browser.get("/ui/missions?status=failed").await;
     assert_eq!(sent.status, 303);
@@ -153,7 +69,7 @@ async fn a_key_is_traded_for_a_cookie_and_given_back(place: Place) {
 
 async fn a_session_survives_a_restart(place: Place) {
     let server = closed(place).await;
-    let (_, viewer) = key(&server, Role::Viewer).await;
+    let viewer = server.put_key(Role::Viewer).await;
     let mut browser = Browser::new(&server);
     browser.log_in(&viewer).await;
     browser.get("/tasks").await.expect(200);
@@ -164,8 +80,9 @@ async fn a_session_survives_a_restart(place: Place) {
 
 async fn a_session_ends_with_its_key(place: Place) {
     let server = closed(place).await;
-    let (id, viewer) = key(&server, Role::Viewer).await;
-    let (_, admin) = key(&server, Role::Admin).await;
+    let viewer = server.put_key(Role::Viewer).await;
+    let id = id_of(&viewer);
+    let admin = server.put_key(Role::Admin).await;
     let mut browser = Browser::new(&server);
     browser.log_in(&viewer).await;
     browser.get("/tasks").await.expect(200);
@@ -186,13 +103,14 @@ async fn a_session_ends_with_its_key(place: Place) {
 
 async fn a_session_ends_when_nobody_uses_it_and_after_a_week(place: Place) {
     let server = closed(place).await;
-    let (id, _) = key(&server, Role::Viewer).await;
+    let viewer = server.put_key(Role::Viewer).await;
+    let id = id_of(&viewer);
     let hours = SignedDuration::from_hours;
     for (opened, seen, is_open) in
         [(13, 11, true), (13, 12, false), (167, 0, true), (168, 0, false)]
     {
         let mut browser = Browser::new(&server);
-        browser.cookies.push(server.session_of_the_past(&id, hours(opened), hours(seen)).await);
+        browser.cookies.push(server.session_of_the_past(id, hours(opened), hours(seen)).await);
         let status = browser.get("/tasks").await.status.as_u16();
         assert_eq!(status, if is_open { 200 } else { 401 }, "{opened} {seen}");
     }
@@ -201,7 +119,7 @@ async fn a_session_ends_when_nobody_uses_it_and_after_a_week(place: Place) {
 #[tokio::test]
 async fn a_wrong_key_is_told_on_the_page_and_counted() {
     let server = closed(Place::file()).await;
-    let (_, writer) = key(&server, Role::Writer).await;
+    let writer = server.put_key(Role::Writer).await;
     let mut browser = Browser::new(&server);
     let reply = browser.log_in(&writer).await;
     assert_eq!(reply.status, 403);
@@ -220,7 +138,7 @@ async fn a_wrong_key_is_told_on_the_page_and_counted() {
 #[tokio::test]
 async fn the_login_page_leads_nowhere_else_and_takes_only_its_own_form() {
     let server = closed(Place::file()).await;
-    let (_, viewer) = key(&server, Role::Viewer).await;
+    let viewer = server.put_key(Role::Viewer).await;
     let mut browser = Browser::new(&server);
     for next in ["//evil.example", "https://evil.example", "/\\evil.example", "/ui%0d%0aX:%20y"] {
         let page = browser.get(&format!("/ui/login?next={next}")).await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use lavra_fleet::code::ErrorCode;
-use lavra_fleet::model::{Checkpoint, MissionStatus, Mode, Waiting};
-use lavra_fleet::store::{Control, Edit, Filter, Pace, Thing, Wait, Waiter, WaitsFor};
+use lavra_fleet::model::{Checkpoint, Mission, MissionStatus, Mode, Waiting, WriterId};
+use lavra_fleet::store::{Control, Edit, Filter, Pace, Thing, Wait, Waiter, WaitsFor, WriterLoad};
 
 use crate::support::{World, on_each_store};
 
@@ -13,6 +13,7 @@ on_each_store!(
     what_ended_is_counted_by_pieces_of_time,
     failures_are_counted_by_code,
     what_waits_says_for_what_and_since_when,
+    a_writer_s_load_is_what_it_stores_and_what_ended,
     missions_are_counted_by_a_filter,
     a_stamp_changes_with_what_the_log_does_not_tell,
 );
@@ -90,6 +91,35 @@ async fn what_waits_says_for_what_and_since_when(world: World) {
             wait(WaitsFor::Write, 1, Some(at)),
         ]
     );
+}
+
+async fn a_writer_s_load_is_what_it_stores_and_what_ended(world: World) {
+    let start: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
+    let before = start - SignedDuration::from_secs(1);
+    let (a, b) = (world.add_writer("a").await, world.add_writer("b").await);
+    world.add_writer("idle").await;
+    let put = async |writer: &WriterId, status, finished_at| {
+        let change = |mission: &mut Mission| {
+            mission.status = status;
+            mission.finished_at = finished_at;
+            mission.writer_id = Some(writer.clone());
+        };
+        world.put(change).await;
+    };
+    put(&a, MissionStatus::Running, None).await;
+    put(&a, MissionStatus::Running, None).await;
+    put(&a, MissionStatus::Completed, Some(start)).await;
+    put(&a, MissionStatus::Completed, Some(before)).await;
+    put(&b, MissionStatus::Failed, Some(start)).await;
+    ended(&world, MissionStatus::Completed, start, None).await;
+    let load = |writer: &WriterId, under_way, completed, failed| WriterLoad {
+        writer: writer.clone(),
+        under_way,
+        completed,
+        failed,
+    };
+    let loads = world.store.writer_loads(start).await.unwrap();
+    assert_eq!(loads, [load(&a, 2, 1, 0), load(&b, 0, 0, 1)]);
 }
 
 async fn missions_are_counted_by_a_filter(world: World) {

@@ -95,7 +95,7 @@ fn sure(visitor: Visitor, here: &str, back: String, wish: &Wish, t: &'static Wor
     fields.extend(wish.endpoint.iter().map(|name| ("endpoint".to_owned(), name.clone())));
     let page = ConfirmPage {
         shell: Shell::new(visitor, Section::Extractions, t.refresh_this),
-        says: t.confirm_refresh,
+        says: t.confirm_refresh.into(),
         count: format!("{} {}", wish.endpoint.join(", "), wish.from),
         how_many: "",
         action: format!("{here}/order"),

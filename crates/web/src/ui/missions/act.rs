@@ -135,7 +135,7 @@ pub(super) async fn act(
             fields.extend(choice.id.into_iter().map(|id| ("id".into(), id)));
         }
         let page = ConfirmPage {
-            says: choice.verb.says(m),
+            says: choice.verb.says(m).into(),
             count: shell.f.number(count),
             how_many: m.how_many_missions,
             action: "/ui/missions/act".into(),

@@ -91,7 +91,7 @@ pub(super) async fn act(
                 [("do", "remove"), ("name", schedule.name.as_str()), ("confirmed", "yes")];
             let page = ConfirmPage {
                 shell: Shell::new(visitor, Section::Tasks, t.schedules),
-                says: t.confirm_remove,
+                says: t.confirm_remove.into(),
                 fields: fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
                 count: schedule.name,
                 how_many: "",

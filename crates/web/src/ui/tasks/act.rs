@@ -45,7 +45,7 @@ pub(super) async fn act(
             let task = tasks.task(id).await?;
             let page = ConfirmPage {
                 shell: Shell::new(visitor, Section::Tasks, t.task),
-                says: t.confirm_cancel,
+                says: t.confirm_cancel.into(),
                 count: task.kind,
                 how_many: "",
                 action: format!("{back}/act"),

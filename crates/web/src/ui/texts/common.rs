@@ -56,6 +56,8 @@ texts!(Common {
     newest: "Mais recentes" | "Newest";
     older: "Mais antigas" | "Older";
     pages: "Páginas" | "Pages";
+    first_page: "Início" | "First";
+    next_page: "Próxima" | "Next";
     actions: "Ações" | "Actions";
     details: "Detalhes" | "Details";
     save: "Salvar" | "Save";

@@ -3,20 +3,36 @@
 //! A text is a field, so a page that asks for one that is not there does not compile, and none can
 //! be missing in one of the languages. Each room of the pages has its own file.
 
+pub(crate) mod audit;
 pub(crate) mod common;
+pub(crate) mod errors;
 pub(crate) mod extractions;
+pub(crate) mod help;
+pub(crate) mod keys;
+pub(crate) mod login;
 pub(crate) mod missions;
 pub(crate) mod overview;
+pub(crate) mod problems;
 pub(crate) mod schedules;
+pub(crate) mod settings;
 pub(crate) mod tasks;
+pub(crate) mod things;
+pub(crate) mod webhooks;
 pub(crate) mod words;
 
+pub(crate) use audit::Audit;
 pub(crate) use common::Common;
 pub(crate) use extractions::Extractions;
+pub(crate) use help::Help;
+pub(crate) use keys::Keys;
+pub(crate) use login::Login;
 pub(crate) use missions::Missions;
 pub(crate) use overview::Overview;
 pub(crate) use schedules::Schedules;
+pub(crate) use settings::Settings;
 pub(crate) use tasks::Tasks;
+pub(crate) use things::Things;
+pub(crate) use webhooks::Webhooks;
 pub(crate) use words::Words;
 
 /// The languages of the pages.

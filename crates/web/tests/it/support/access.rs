@@ -22,9 +22,20 @@ fn secret(letter: char) -> String {
     letter.to_string().repeat(52)
 }
 
+/// The part of a key that is shown.
+pub(crate) fn id_of(key: &str) -> &str {
+    key.split('_').nth(1).unwrap()
+}
+
 impl Server {
     pub(crate) fn now(&self) -> Timestamp {
         self.database.clock().now()
+    }
+
+    /// A key where nobody may make one over HTTP yet; itself.
+    pub(crate) async fn put_key(&self, role: Role) -> String {
+        let id = format!("{:x<8}", role.as_str());
+        self.key_until(&id, role, None).await
     }
 
     /// A key that was made and has ended so long ago; itself.
@@ -34,14 +45,18 @@ impl Server {
         role: Role,
         ended: SignedDuration,
     ) -> String {
-        let now = self.now();
+        let ended = self.now() - ended;
+        self.key_until(id, role, Some(ended)).await
+    }
+
+    async fn key_until(&self, id: &str, role: Role, expires_at: Option<Timestamp>) -> String {
         let key = Key {
             id: KeyId(id.to_owned()),
-            name: "of the past".into(),
+            name: role.to_string(),
             role,
-            created_at: now - SignedDuration::from_hours(24 * 365),
+            created_at: self.now() - SignedDuration::from_hours(24 * 365),
             last_used_at: None,
-            expires_at: Some(now - ended),
+            expires_at,
             revoked_at: None,
         };
         let added = store(&self.database).add_key(key, Hash::of(&secret('x'))).await.unwrap();

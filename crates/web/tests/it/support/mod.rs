@@ -1,6 +1,7 @@
 //! What the tests share: places for a database, a server on them, and one who calls it.
 
 pub(crate) mod access;
+pub(crate) mod browser;
 pub(crate) mod client;
 pub(crate) mod place;
 pub(crate) mod server;

@@ -2,10 +2,12 @@
 
 use std::net::SocketAddr;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lavra_db::{Database, Keyring, Secrets, migrate};
 use lavra_fleet::Fleet;
+use lavra_notify::Webhooks;
 use lavra_tasks::store::ListFilter;
 use lavra_tasks::{Backoff, MIGRATIONS, Settings, Tasks, keeper};
 use lavra_web::App;
@@ -48,7 +50,9 @@ pub(crate) fn settings() -> Settings {
 /// The tasks of a database that was opened and migrated.
 pub(crate) async fn open(place: &Place, settings: Settings) -> (Database, Tasks) {
     let database = place.open().await;
-    let all = [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_web::MIGRATIONS].concat();
+    let all =
+        [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_notify::MIGRATIONS, lavra_web::MIGRATIONS]
+            .concat();
     migrate(&database, &all).await.unwrap();
     let tasks = Tasks::open(&database, settings).await.unwrap();
     tasks.declare(vec![KIND.into()]).await.unwrap();
@@ -66,7 +70,9 @@ pub(crate) fn app(tasks: Tasks, database: Database) -> App {
     };
     let timing = lavra_fleet::settings::Timing::default();
     let fleet = Fleet::open(&database, Box::new(source), timing).unwrap();
-    App::new(tasks, database, fleet)
+    let (keys, timing) = (Arc::clone(&fleet.keys), lavra_notify::Timing::default());
+    let webhooks = Webhooks::open(&database, keys, timing, true).unwrap();
+    App::new(tasks, database, fleet, webhooks)
 }
 
 impl Server {

@@ -1,0 +1,5 @@
+//! What both engines must do alike.
+
+mod reading;
+mod schema;
+mod webhooks;

@@ -1,0 +1,133 @@
+//! The raw log with its filters, newest first; entries that belong to no mission included.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use jiff::Timestamp;
+use lavra_fleet::Fleet;
+use lavra_fleet::code::ErrorCode;
+use lavra_fleet::model::{EventKind, LogEntry, LogId, MissionId, WorkerId};
+use lavra_fleet::store::LogFilter;
+use serde::Deserialize;
+
+use super::Tab;
+use super::when::When;
+use crate::problem::{Code, Problem};
+use crate::ui::asked::Asked;
+use crate::ui::entry::{EntryRow, tone};
+use crate::ui::page::{self, Section, Shell};
+use crate::ui::texts::Audit;
+use crate::ui::visitor::Visitor;
+
+const PAGE: usize = 50;
+
+/// What the address asks for.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Query {
+    mission: Option<String>,
+    without_mission: Option<String>,
+    #[serde(default)]
+    event: Vec<EventKind>,
+    worker: Option<String>,
+    error: Option<ErrorCode>,
+    since: Option<When>,
+    until: Option<When>,
+    /// Where the page before ended.
+    before: Option<String>,
+}
+
+impl Query {
+    fn filter(&self) -> Result<LogFilter, Problem> {
+        Ok(LogFilter {
+            mission: self.mission.as_deref().map(|id| MissionId(id.trim().to_owned())),
+            without_mission: self.without_mission.is_some(),
+            events: self.event.clone(),
+            worker: self.worker.clone().map(WorkerId),
+            error_code: self.error,
+            since: self.since.map(|time| time.0),
+            until: self.until.map(|time| time.0),
+            before: self.before.as_deref().map(place).transpose()?,
+            oldest_first: false,
+            limit: PAGE + 1,
+        })
+    }
+
+    /// The conditions as the query of an address: of ours, and of the API, which calls one otherwise.
+    fn text(&self, error: &str) -> String {
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        let mut put = |name: &str, value: Option<&str>| {
+            if let Some(value) = value {
+                text.append_pair(name, value);
+            }
+        };
+        put("mission", self.mission.as_deref());
+        put("without_mission", self.without_mission.as_ref().map(|_| "true"));
+        self.event.iter().for_each(|event| put("event", Some(event.as_str())));
+        put("worker", self.worker.as_deref());
+        put(error, self.error.map(ErrorCode::as_str));
+        put("since", self.since.map(|time| time.0.to_string()).as_deref());
+        put("until", self.until.map(|time| time.0.to_string()).as_deref());
+        text.finish()
+    }
+}
+
+/// Where a page ended: `TIME/ID`.
+pub(super) fn place(text: &str) -> Result<(Timestamp, LogId), Problem> {
+    let wrong = || Problem::new(Code::BadQuery, "before is not one of ours");
+    let (time, id) = text.split_once('/').ok_or_else(wrong)?;
+    Ok((time.parse().map_err(|_| wrong())?, LogId(id.to_owned())))
+}
+
+/// Cuts what was read to a page, and says where the next one begins.
+pub(super) fn cut(entries: &mut Vec<LogEntry>, page: usize) -> Option<String> {
+    let more = entries.len() > page;
+    entries.truncate(page);
+    let last = entries.last().filter(|_| more);
+    last.map(|entry| format!("{}/{}", entry.timestamp, entry.id))
+}
+
+#[derive(Template)]
+#[template(path = "audit_log.html")]
+struct LogPage {
+    shell: Shell,
+    t: &'static Audit,
+    tabs: [(&'static str, &'static str, bool); 5],
+    query: Query,
+    query_text: String,
+    api_text: String,
+    events: Vec<(&'static str, &'static str, bool)>,
+    workers: Vec<(String, String)>,
+    entries: Vec<EntryRow>,
+    next: Option<String>,
+    is_first: bool,
+    is_narrowed: bool,
+}
+
+pub(super) async fn show(
+    State(fleet): State<Fleet>,
+    visitor: Visitor,
+    Asked(query): Asked<Query>,
+) -> Result<Response, Problem> {
+    let t = Audit::of(visitor.language);
+    let filter = query.filter()?;
+    let (mut log, workers) = tokio::try_join!(fleet.store.log(&filter), fleet.store.workers())?;
+    let shell = Shell::new(visitor, Section::Audit, t.log_title).follows("missions fleet");
+    let next = cut(&mut log, PAGE);
+    let query_text = query.text("error");
+    let event = |event: &EventKind| (event.as_str(), tone(*event), query.event.contains(event));
+    let page = LogPage {
+        tabs: Tab::Log.all(t),
+        events: EventKind::ALL.iter().map(event).collect(),
+        workers: workers.into_iter().map(|worker| (worker.id.0, worker.name)).collect(),
+        entries: log.into_iter().map(|entry| EntryRow::new(entry, &shell)).collect(),
+        next,
+        is_first: query.before.is_none(),
+        is_narrowed: !query_text.is_empty(),
+        api_text: query.text("error_code"),
+        query_text,
+        query,
+        shell,
+        t,
+    };
+    Ok(page::show(&page))
+}

@@ -1,0 +1,10 @@
+//! Mission Control's pages, as a browser without a script has them. What a script adds is tested in a real
+//! browser: `crates/web/browser`.
+
+mod audit;
+mod fleet;
+mod help;
+mod missions;
+mod overview;
+mod settings;
+mod store;
