@@ -18,7 +18,8 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::model::{Cell, Extraction, ExtractionId, Page, PageFailure, Status, Stored, Window};
 use crate::store::{
-    Arrival, Change, Held, Outcome, Planned, Progress, Scope, Slice, Store, Volume, Want, Write, Written,
+    Arrival, Change, Held, Outcome, Planned, Progress, Scope, Slice, Store, Volume, Want, Write,
+    Written,
 };
 
 /// A source's tables, in memory. Clones are the same tables.

@@ -202,9 +202,8 @@ async fn a_body_is_read_from_its_beginning(world: World) {
     let task = world.fetching(world.process().await).await;
     store(&world, &task, vec![world.arrival(2, "two", 10)]).await;
     let page = world.store.pages_named(&task.task_id, vec![2]).await.unwrap().remove(0);
-    let opening = async |most| {
-        world.store.opening(&task.task_id, page.response, most).await.unwrap()
-    };
+    let opening =
+        async |most| world.store.opening(&task.task_id, page.response, most).await.unwrap();
     let bodies = world.store.bodies(&task.task_id, vec![page.response]).await.unwrap();
     let whole = bodies[0].1.clone().unwrap();
     assert_eq!(opening(10_000).await.as_ref(), Some(&whole));

@@ -29,11 +29,7 @@ async fn tasks_are_counted_by_type_and_status(world: World) {
     let counts: Vec<_> = counts.iter().map(|it| (it.kind.as_str(), it.status, it.count)).collect();
     assert_eq!(
         counts,
-        [
-            ("a", Status::InProgress, 1),
-            ("b", Status::Cancelled, 1),
-            ("b", Status::Pending, 3),
-        ]
+        [("a", Status::InProgress, 1), ("b", Status::Cancelled, 1), ("b", Status::Pending, 3),]
     );
 }
 
@@ -69,9 +65,8 @@ async fn what_is_claimed_before_a_task_is_counted(world: World) {
     world.execute(&sql).await;
     let last = world.make_one("a").await;
     world.make_one("b").await;
-    let place = async |id: TaskId, most: usize| {
-        world.ahead_of(&world.read(id).await, most).await.unwrap()
-    };
+    let place =
+        async |id: TaskId, most: usize| world.ahead_of(&world.read(id).await, most).await.unwrap();
     assert_eq!(place(urgent.id, 10).await, 0);
     assert_eq!(place(first, 10).await, 1, "the urgent one");
     assert_eq!(place(last, 10).await, 3, "the urgent one, the first, and the one that is due");
@@ -81,10 +76,8 @@ async fn what_is_claimed_before_a_task_is_counted(world: World) {
 }
 
 async fn tasks_are_found_by_what_their_input_names(world: World) {
-    let row = |kind: &str, payload: Value| NewRow {
-        payload: payload.to_string(),
-        ..world.row(kind)
-    };
+    let row =
+        |kind: &str, payload: Value| NewRow { payload: payload.to_string(), ..world.row(kind) };
     let rows = vec![
         row("a", json!({"source": "pncp", "n": 1})),
         row("a", json!({"source": "other"})),

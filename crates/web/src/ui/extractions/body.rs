@@ -55,8 +55,7 @@ pub(super) async fn show(
     )?;
     let before = around.first().map(|page| page.stored.page);
     let after = after.first().map(|page| page.stored.page);
-    let shell =
-        Shell::new(visitor, Section::Extractions, format!("{id} · {} {number}", t.page));
+    let shell = Shell::new(visitor, Section::Extractions, format!("{id} · {} {number}", t.page));
     let body = opening.map(|text| {
         let shown = json::lay_out(&text, MOST);
         // What was read may be all that fits, and not all there is.

@@ -208,10 +208,7 @@ mod tests {
         let grid = grid(&cells, &Filter::default());
         let shown = grid.rows[0].places[0].task.as_ref().unwrap();
         assert_eq!(shown.text, "◐55");
-        assert_eq!(
-            shown.title,
-            "contratos 2024-01: Partial, 120 of 216 pages, 60,000 records"
-        );
+        assert_eq!(shown.title, "contratos 2024-01: Partial, 120 of 216 pages, 60,000 records");
         assert_eq!((shown.slug, shown.href.as_str()), ("partial", "pncp/contratos_2024-01-01"));
     }
 

@@ -59,7 +59,8 @@ pub(super) fn sign(status: Status) -> &'static str {
 
 /// `exact`, `short by 3` or `drifted by 2`, in a sentence.
 pub(super) fn verdict(text: Option<&str>, t: &Words, format: &Format) -> String {
-    let amount = |rest: &str| rest.parse::<i64>().map_or_else(|_| rest.into(), |n| format.number(n));
+    let amount =
+        |rest: &str| rest.parse::<i64>().map_or_else(|_| rest.into(), |n| format.number(n));
     let Some(text) = text else { return t.verdict_none.to_owned() };
     if text == "exact" {
         return t.verdict_exact.to_owned();

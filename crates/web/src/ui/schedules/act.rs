@@ -87,8 +87,7 @@ pub(super) async fn act(
             Ok(back_to(HERE, t.done_removed))
         }
         Verb::Remove => {
-            let fields =
-                [("do", "remove"), ("name", schedule.name.as_str()), ("confirmed", "yes")];
+            let fields = [("do", "remove"), ("name", schedule.name.as_str()), ("confirmed", "yes")];
             let page = ConfirmPage {
                 shell: Shell::new(visitor, Section::Tasks, t.schedules),
                 says: t.confirm_remove.into(),

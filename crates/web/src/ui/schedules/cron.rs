@@ -134,7 +134,8 @@ fn clocks(minutes: &[u16], hours: &[u16]) -> Option<Vec<String>> {
     if minutes.len() * hours.len() > FEW {
         return None;
     }
-    let of_hour = |hour: &u16| minutes.iter().map(|minute| format!("{hour:02}:{minute:02}")).collect();
+    let of_hour =
+        |hour: &u16| minutes.iter().map(|minute| format!("{hour:02}:{minute:02}")).collect();
     Some(hours.iter().flat_map::<Vec<String>, _>(of_hour).collect())
 }
 
@@ -180,12 +181,32 @@ fn of_week(days: &[u16], is_english: bool) -> String {
 
 fn months(month: &Field, is_english: bool) -> Option<Option<String>> {
     const ENGLISH: [&str; 12] = [
-        "January", "February", "March", "April", "May", "June", "July", "August", "September",
-        "October", "November", "December",
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
     ];
     const PORTUGUESE: [&str; 12] = [
-        "janeiro", "fevereiro", "março", "abril", "maio", "junho", "julho", "agosto", "setembro",
-        "outubro", "novembro", "dezembro",
+        "janeiro",
+        "fevereiro",
+        "março",
+        "abril",
+        "maio",
+        "junho",
+        "julho",
+        "agosto",
+        "setembro",
+        "outubro",
+        "novembro",
+        "dezembro",
     ];
     Some(match month {
         Field::Any => None,
