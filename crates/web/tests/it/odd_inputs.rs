@@ -198,7 +198,7 @@ async fn odd_texts_in_every_query_and_path_break_nothing(place: Place) {
 
 /// Odd JSON values, lone surrogates apart: those are no text that a program here can hold.
 fn odd_values() -> Vec<String> {
-    let texts = odd_texts().into_iter().map(|text| Value::String(text).to_string());
+    let texts = odd_texts().into_iter().step_by(2).map(|text| Value::String(text).to_string());
     let others = [
         "null",
         "true",
