@@ -8,6 +8,7 @@ mod apt;
 mod bench;
 mod check;
 mod cli;
+mod conformance;
 mod daemon;
 mod demo;
 mod duckdb;
@@ -66,6 +67,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Test { nextest } => test::run(&Workspace::locate()?, &nextest),
         Task::Servers { command } => servers::run(&Workspace::locate()?, &command),
         Task::Check => check::run(&Workspace::locate()?),
+        Task::Conformance => conformance::run(&Workspace::locate()?),
         Task::Demo { args } => demo::run(&Workspace::locate()?, &args),
         Task::Bench { name, args } => bench::run(&Workspace::locate()?, name.as_deref(), &args),
         Task::Fuzz { args } => fuzz::run(&Workspace::locate()?, &args),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use axum::Router;
-use lavra_db::{Database, DuckOptions, Keyring, Migration, Secrets, migrate};
+use lavra_db::{Database, DuckOptions, IDEMPOTENCY, Keyring, Migration, Secrets, migrate};
 use lavra_extract::task::{Exports, Extract, ExtractAudit, ExtractExport};
 use lavra_fleet::keys::MayMake;
 use lavra_fleet::{Fleet, FleetRun, Orchestrator};
@@ -89,7 +89,7 @@ impl Node {
         }
         let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
         let database = open(settings, patience, parts.options()).await?;
-        let migrations = [MIGRATIONS, lavra_fleet::MIGRATIONS, &own].concat();
+        let migrations = [MIGRATIONS, lavra_fleet::MIGRATIONS, &[IDEMPOTENCY], &own].concat();
         for id in migrate(&database, &migrations).await? {
             tracing::info!(id, database = %settings.target, "migrated");
         }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
-use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr};
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::schema::{SchemaType, Type};
+use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr, Schema};
 use utoipa::{OpenApi as _, ToResponse};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::Site;
 use crate::problem::Document;
+use crate::sheet::Format;
 
 /// Any refusal.
 #[derive(ToResponse)]
@@ -38,7 +41,7 @@ pub(crate) struct Refused(Document);
         (name = "fleet", description = "Workers, proxies and writers, and the run that uses them"),
         (name = "operations", description = "For those who keep it running"),
     ),
-    components(schemas(Document), responses(Refused)),
+    components(schemas(Document, Format), responses(Refused)),
     paths(document),
 )]
 struct Api;
@@ -63,7 +66,15 @@ fn document() {}
 /// Serves the description of everything that `router` has.
 pub(crate) fn described(mut router: OpenApiRouter<Site>) -> axum::Router<Site> {
     for item in router.get_openapi_mut().paths.paths.values_mut() {
-        every_operation_can_fail(item);
+        for operation in operations(item) {
+            let refused = RefOr::Ref(Ref::from_response_name("Refused"));
+            operation.responses.responses.entry("default".into()).or_insert(refused);
+            for parameter in operation.parameters.iter_mut().flatten() {
+                if let RefOr::T(parameter) = parameter {
+                    parameter.schema.iter_mut().for_each(never_null);
+                }
+            }
+        }
     }
     let (router, api) = router.split_for_parts();
     let text: Arc<str> = api.to_pretty_json().unwrap_or_default().into();
@@ -74,10 +85,36 @@ pub(crate) fn described(mut router: OpenApiRouter<Site>) -> axum::Router<Site> {
     router.route("/openapi.json", get(serve))
 }
 
-fn every_operation_can_fail(item: &mut PathItem) {
-    let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
-    for operation in operations.into_iter().flatten() {
-        let refused = RefOr::Ref(Ref::from_response_name("Refused"));
-        operation.responses.responses.entry("default".into()).or_insert(refused);
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [&mut item.get, &mut item.put, &mut item.post, &mut item.delete].into_iter().flatten()
+}
+
+/// What is not in a query or a header is absent: there is no other nothing there.
+fn never_null(schema: &mut RefOr<Schema>) {
+    let plain = |kind: &mut SchemaType| {
+        if let SchemaType::Array(kinds) = kind {
+            kinds.retain(|kind| *kind != Type::Null);
+            if let [only] = kinds.as_slice() {
+                *kind = SchemaType::Type(only.clone());
+            }
+        }
+    };
+    let RefOr::T(inner) = schema else { return };
+    match inner {
+        Schema::Object(object) => plain(&mut object.schema_type),
+        Schema::Array(array) => plain(&mut array.schema_type),
+        Schema::OneOf(choice) => {
+            let is_null = |item: &RefOr<Schema>| match item {
+                RefOr::T(Schema::Object(object)) => {
+                    object.schema_type == SchemaType::Type(Type::Null)
+                }
+                RefOr::T(_) | RefOr::Ref(_) => false,
+            };
+            choice.items.retain(|item| !is_null(item));
+            if let [only] = choice.items.as_slice() {
+                *schema = only.clone();
+            }
+        }
+        _ => {}
     }
 }

@@ -11,8 +11,8 @@ use crate::app::{App, Site};
 use crate::problem::{Code, Problem};
 use crate::verbs::Split;
 use crate::{
-    dead_letters, deadline, docs, events, extractions, fleet, guard, health, metrics, openapi,
-    schedules, secure, sql, tasks, types, workers,
+    dead_letters, deadline, docs, events, extractions, fleet, guard, health, metrics, once,
+    openapi, schedules, secure, sql, tasks, types, workers,
 };
 
 /// The interface as a service: behind a socket by [`serve`](crate::serve()), or called in process.
@@ -24,6 +24,7 @@ pub fn router(app: App) -> Router {
     let routes = openapi::described(routes())
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_that_way)
+        .layer(from_fn_with_state(site.clone(), once::keep))
         .layer(from_fn(deadline::keep))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(site.clone(), guard::check))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lavra_db::{Database, migrate, print_migrations};
+use lavra_db::{Database, IDEMPOTENCY, migrate, print_migrations};
 use lavra_tasks::MIGRATIONS;
 use serde_json::json;
 
@@ -16,7 +16,8 @@ pub(crate) async fn run(
     args: &Migrate,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let all = [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_writer::MIGRATIONS].concat();
+    let all =
+        [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_writer::MIGRATIONS, &[IDEMPOTENCY]].concat();
     if args.print {
         printer.data(print_migrations(&all, &settings.schema).trim_end());
         return Ok(Exit::Done);

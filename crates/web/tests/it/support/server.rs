@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::time::Duration;
 
-use lavra_db::{Database, Keyring, Secrets, migrate};
+use lavra_db::{Database, IDEMPOTENCY, Keyring, Secrets, migrate};
 use lavra_fleet::Fleet;
 use lavra_tasks::store::ListFilter;
 use lavra_tasks::{Backoff, MIGRATIONS, Settings, Tasks, keeper};
@@ -48,7 +48,9 @@ pub(crate) fn settings() -> Settings {
 /// The tasks of a database that was opened and migrated.
 pub(crate) async fn open(place: &Place, settings: Settings) -> (Database, Tasks) {
     let database = place.open().await;
-    migrate(&database, &[MIGRATIONS, lavra_fleet::MIGRATIONS].concat()).await.unwrap();
+    migrate(&database, &[MIGRATIONS, lavra_fleet::MIGRATIONS, &[IDEMPOTENCY]].concat())
+        .await
+        .unwrap();
     let tasks = Tasks::open(&database, settings).await.unwrap();
     tasks.declare(vec![KIND.into()]).await.unwrap();
     (database, tasks)
