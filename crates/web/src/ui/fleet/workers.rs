@@ -8,8 +8,8 @@ use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use lavra_fleet::Fleet;
 use lavra_fleet::code::ErrorCode;
-use lavra_fleet::report::{Performance, Window};
 use lavra_fleet::model::{Proxy, Worker, WorkerId, WorkerStatus};
+use lavra_fleet::report::{Performance, Window};
 
 use super::shown::{ListQuery, TestView, paged, status_name, tiles};
 use crate::problem::Problem;
