@@ -212,7 +212,11 @@ struct RefusedPage {
 pub(crate) async fn explain(visitor: Visitor, request: Request, next: Next) -> Response {
     let is_page = request.uri().path() == "/ui" || request.uri().path().starts_with("/ui/");
     let wants_html = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let is_person = is_page && wants_html.is_some_and(|kinds| kinds.contains("text/html"));
+    // A script reads problems better than pages.
+    let mode = request.headers().get("sec-fetch-mode");
+    let is_script = mode.is_some_and(|mode| mode != "navigate");
+    let wants_html = wants_html.is_some_and(|kinds| kinds.contains("text/html"));
+    let is_person = is_page && wants_html && !is_script;
     let response = next.run(request).await;
     match response.extensions().get::<Problem>().cloned() {
         Some(problem) if is_person => {
