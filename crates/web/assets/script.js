@@ -216,6 +216,8 @@ document.addEventListener("change", (event) => {
 });
 for (const only of document.querySelectorAll("[data-script]")) only.hidden = false;
 tally();
+// Where the menu is a row, one sees where one is.
+document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 // --- asking before what cannot be undone -------------------------------------------------------
 

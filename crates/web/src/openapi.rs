@@ -18,6 +18,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::access::roles::{Need, ROUTES};
 use crate::app::Site;
 use crate::problem::Document;
+use crate::sheet::Format;
 
 /// Any refusal.
 #[derive(ToResponse)]
@@ -47,7 +48,7 @@ pub(crate) struct Refused(Document);
         (name = "webhooks", description = "Who is told of what"),
         (name = "operations", description = "For those who keep it running"),
     ),
-    components(schemas(Document), responses(Refused)),
+    components(schemas(Document, Format), responses(Refused)),
     paths(document),
 )]
 struct Api;

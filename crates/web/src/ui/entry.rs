@@ -1,7 +1,7 @@
 //! An entry of the fleet's log, as pages show it.
 
 use lavra_fleet::code::ErrorCode;
-use lavra_fleet::model::{EventKind, LogEntry};
+use lavra_fleet::model::{EventKind, LogEntry, Worker};
 use serde_json::Value;
 
 use super::page::Shell;
@@ -50,6 +50,25 @@ impl EntryRow {
             code_says: code.map_or("", |code| words::error(code, shell.words)),
             details: details.collect(),
         }
+    }
+
+    /// With the names of the workers that are known, in place of their ids.
+    pub(crate) fn naming(mut self, workers: &[Worker]) -> Self {
+        for (name, value) in &mut self.details {
+            if name == "worker_id"
+                && let Some(worker) = workers.iter().find(|worker| worker.id.0 == *value)
+            {
+                "worker_name".clone_into(name);
+                worker.name.clone_into(value);
+            }
+        }
+        self
+    }
+
+    /// Without what the page is about anyway.
+    pub(crate) fn without(mut self, names: &[&str]) -> Self {
+        self.details.retain(|(name, _)| !names.contains(&name.as_str()));
+        self
     }
 }
 

@@ -187,7 +187,7 @@ async fn make(
             shell,
             heading: t.made_heading,
             says: t.made_says,
-            label: t.title,
+            label: t.one,
             secret,
             list: LIST,
             list_name: t.title,

@@ -132,14 +132,17 @@ impl Shell {
         ]
     }
 
+    #[expect(clippy::unused_self, reason = "templates ask it like the others")]
     pub(crate) fn style(&self) -> &'static str {
         assets::style_path()
     }
 
+    #[expect(clippy::unused_self, reason = "templates ask it like the others")]
     pub(crate) fn script(&self) -> &'static str {
         assets::script_path()
     }
 
+    #[expect(clippy::unused_self, reason = "templates ask it like the others")]
     pub(crate) fn icon(&self) -> &'static str {
         assets::icon_path()
     }
@@ -214,13 +217,13 @@ pub(crate) async fn explain(visitor: Visitor, request: Request, next: Next) -> R
     match response.extensions().get::<Problem>().cloned() {
         Some(problem) if is_person => {
             let visitor = visitor.known_as(response.extensions().get());
-            refused(visitor, response, &problem)
+            refused(visitor, &response, &problem)
         }
         _ => response,
     }
 }
 
-fn refused(visitor: Visitor, response: Response, problem: &Problem) -> Response {
+fn refused(visitor: Visitor, response: &Response, problem: &Problem) -> Response {
     let status = response.status();
     let t = Common::of(visitor.language);
     let passes = status == StatusCode::SERVICE_UNAVAILABLE;

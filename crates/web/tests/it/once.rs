@@ -43,7 +43,7 @@ async fn a_creation_that_is_repeated_with_its_key_is_answered_as_the_first_time(
     assert_eq!(keyed(&server, "/fleet/workers", "worker", &worker).await.expect(200), first);
     keyed(&server, "/fleet/workers", "again", &worker).await.problem(409, "fleet_conflict");
     assert_eq!(count(&server, "/fleet/workers").await, 1);
-    let kept = "SELECT key, fingerprint, answer FROM lavra.idempotency_keys";
+    let kept = "SELECT concat(key, fingerprint, answer) AS kept FROM lavra.idempotency_keys";
     let kept = server.database.ask(kept, 100).await.unwrap();
     assert!(!json!(kept.rows).to_string().contains("MARKER"), "no secret is kept with a key");
 }
@@ -57,7 +57,7 @@ async fn a_key_belongs_to_one_request(place: Place) {
     let elsewhere = keyed(&server, "/missions", "one", &proxy("a")).await;
     elsewhere.problem(422, "idempotency_key_reused");
     assert_eq!(count(&server, "/fleet/proxies").await, 1);
-    for wrong in ["", "\u{7f}", &"x".repeat(256)] {
+    for wrong in ["", "é", &"x".repeat(256)] {
         let refused = keyed(&server, "/fleet/proxies", wrong, &proxy("c")).await;
         assert!(refused.status.is_client_error(), "{wrong:?}: {refused:?}");
     }

@@ -190,7 +190,8 @@ async fn a_table_is_whole_exact_and_runs_nothing(place: Place) {
         let ids: std::collections::BTreeSet<&str> = rows.iter().map(|row| &row[5]).collect();
         assert_eq!(ids.len(), 2500, "{path}: each once");
         let is_oldest_first = path.starts_with("/missions");
-        assert_eq!(rows.is_sorted_by(|a, b| a[0] <= b[0]), is_oldest_first);
+        let at = |row: &csv::StringRecord| row[0].parse::<Timestamp>().unwrap();
+        assert_eq!(rows.is_sorted_by_key(at), is_oldest_first);
         assert_eq!(serde_json::from_str::<Value>(&rows[9][3]).unwrap(), done);
     }
     let failures = server.get("/fleet/reports/failures?format=csv").await;

@@ -118,8 +118,8 @@ pub(super) async fn show(
     let page = LogPage {
         tabs: Tab::Log.all(t),
         events: EventKind::ALL.iter().map(event).collect(),
+        entries: log.into_iter().map(|it| EntryRow::new(it, &shell).naming(&workers)).collect(),
         workers: workers.into_iter().map(|worker| (worker.id.0, worker.name)).collect(),
-        entries: log.into_iter().map(|entry| EntryRow::new(entry, &shell)).collect(),
         next,
         is_first: query.before.is_none(),
         is_narrowed: !query_text.is_empty(),

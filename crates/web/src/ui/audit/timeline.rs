@@ -53,7 +53,7 @@ pub(super) async fn show(
     let m = Missions::of(visitor.language);
     let shell = Shell::new(visitor, Section::Audit, t.timeline_title).follows("missions");
     let asked = query.mission.as_deref().unwrap_or_default().trim().to_owned();
-    let (mut found, mut log) = (None, Vec::new());
+    let (mut found, mut log, mut workers) = (None, Vec::new(), Vec::new());
     if !asked.is_empty() {
         let id = MissionId(asked.clone());
         match fleet.mission(&id).await {
@@ -64,7 +64,7 @@ pub(super) async fn show(
                     limit: MOST + 1,
                     ..LogFilter::default()
                 };
-                log = fleet.store.log(&filter).await?;
+                (log, workers) = tokio::try_join!(fleet.store.log(&filter), fleet.store.workers())?;
                 let state = MissionState::of(&mission);
                 let (slug, state) = (state.slug(), state.name(m));
                 found = Some(Found { days: words::days(&mission), id: mission.id.0, slug, state });
@@ -79,7 +79,7 @@ pub(super) async fn show(
         tabs: Tab::Timeline.all(t),
         asked,
         found,
-        entries: log.into_iter().map(|entry| EntryRow::new(entry, &shell)).collect(),
+        entries: log.into_iter().map(|it| EntryRow::new(it, &shell).naming(&workers)).collect(),
         is_cut,
         shell,
         t,

@@ -35,7 +35,7 @@ impl<'de> Deserialize<'de> for When {
 impl When {
     /// As a field of a form takes it.
     pub(super) fn field(self) -> String {
-        self.0.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%S").to_string()
+        self.0.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M").to_string()
     }
 }
 

@@ -28,6 +28,7 @@ const RESULTS: usize = 20;
 struct ListPage {
     shell: Shell,
     t: &'static Things,
+    total: String,
     tiles: Vec<Tile>,
     is_narrowed: bool,
     query_text: String,
@@ -136,6 +137,7 @@ pub(super) async fn list(
     let tiles = tiles("/ui/proxies", &states, here.map(Standing::slug), count, &shell);
     let is_exhausted = proxies.iter().any(|it| it.active) && count(Standing::Free.slug()) == 0;
     let results = results(&log);
+    let total = shell.f.number(proxies.len() as i64);
     let mut shown = proxies;
     shown.retain(|proxy| here.is_none_or(|here| standing(proxy) == here));
     let (shown, next) = paged(shown, query.after.as_deref(), |proxy| &proxy.id.0);
@@ -144,6 +146,7 @@ pub(super) async fn list(
         Row::new(proxy, most_failures, &workers, strip, t, &shell)
     };
     let page = ListPage {
+        total,
         tiles,
         is_narrowed: here.is_some(),
         query_text: here.map(|here| format!("state={}", here.slug())).unwrap_or_default(),
@@ -168,7 +171,9 @@ fn results(log: &[LogEntry]) -> HashMap<&str, Vec<bool>> {
             results.push(entry.event == EventKind::SessionReady);
         }
     }
-    all.values_mut().for_each(|results| results.reverse());
+    for results in all.values_mut() {
+        results.reverse();
+    }
     all
 }
 

@@ -73,7 +73,10 @@ pub(super) async fn show(
         message: worker.error_message.clone().filter(|_| worker.error_code.is_some()),
         facts: facts(&worker, proxy.clone(), settings.session_limit, t, &shell),
         missions: missions.into_iter().map(|it| MissionRow::new(it, m, &shell)).collect(),
-        entries: log.into_iter().map(|entry| EntryRow::new(entry, &shell)).collect(),
+        entries: log
+            .into_iter()
+            .map(|entry| EntryRow::new(entry, &shell).without(&["worker_id", "worker_name"]))
+            .collect(),
         row: Row::new(worker, proxy, done, settings.session_limit, t, &shell),
         shell,
         t,

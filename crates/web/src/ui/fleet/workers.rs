@@ -8,8 +8,8 @@ use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use lavra_fleet::Fleet;
 use lavra_fleet::code::ErrorCode;
-use lavra_fleet::report::{Performance, Window};
 use lavra_fleet::model::{Proxy, Worker, WorkerId, WorkerStatus};
+use lavra_fleet::report::{Performance, Window};
 
 use super::shown::{ListQuery, TestView, paged, status_name, tiles};
 use crate::problem::Problem;
@@ -28,6 +28,7 @@ const INACTIVE: &str = "inactive";
 struct ListPage {
     shell: Shell,
     t: &'static Things,
+    total: String,
     tiles: Vec<Tile>,
     is_narrowed: bool,
     query_text: String,
@@ -105,6 +106,7 @@ pub(super) async fn list(
     let here = states.iter().find(|(slug, _)| Some(*slug) == state).map(|(slug, _)| *slug);
     let count = |wanted: &str| workers.iter().filter(|worker| slug(worker) == wanted).count();
     let tiles = tiles("/ui/workers", &states, here, count, &shell);
+    let total = shell.f.number(workers.len() as i64);
     let mut shown = workers;
     shown.retain(|worker| here.is_none_or(|here| slug(worker) == here));
     let (shown, next) = paged(shown, query.after.as_deref(), |worker| &worker.id.0);
@@ -114,6 +116,7 @@ pub(super) async fn list(
         Row::new(worker, proxy, done, settings.session_limit, t, &shell)
     };
     let page = ListPage {
+        total,
         tiles,
         is_narrowed: here.is_some(),
         query_text: here.map(|here| format!("state={here}")).unwrap_or_default(),

@@ -27,6 +27,7 @@ const MOST: usize = 2000;
 
 #[derive(Template)]
 #[template(path = "mission.html")]
+#[expect(clippy::struct_excessive_bools, reason = "each is shown or not")]
 struct MissionPage {
     shell: Shell,
     m: &'static Missions,
@@ -115,7 +116,7 @@ pub(super) async fn show(
         facts: facts(&mission, worker, m, &shell),
         lanes: lanes(&attempts, began, mission.finished_at.unwrap_or(now), m, &shell),
         attempts: rows(&attempts, now, m, &shell),
-        entries: log.into_iter().map(|entry| EntryRow::new(entry, &shell)).collect(),
+        entries: log.into_iter().map(|it| EntryRow::new(it, &shell).naming(&workers)).collect(),
         is_cut,
         can_queue: refusal(&mission, Wish::Queue).is_none(),
         can_cancel: refusal(&mission, Wish::Cancel).is_none(),

@@ -10,7 +10,6 @@ texts!(Audit {
     tab_workers: "Desempenho" | "Performance";
     tab_proxies: "Proxies" | "Proxies";
     as_json: "JSON" | "JSON";
-    as_csv: "CSV" | "CSV";
 
     // the window
     window: "Período" | "Window";
@@ -29,7 +28,7 @@ texts!(Audit {
     log_title: "Log da frota" | "Log of the fleet";
     filters: "Filtros" | "Filters";
     events: "Eventos" | "Events";
-    events_hint: "Nenhum marcado: todos." | "None ticked: all of them.";
+    events_hint: "(nenhum marcado: todos)" | "(none ticked: all of them)";
     mission_id: "Id da missão" | "Mission id";
     without_mission: "Só entradas sem missão" | "Only entries without a mission";
     worker: "Worker" | "Worker";

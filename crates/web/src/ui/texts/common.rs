@@ -4,9 +4,7 @@ use super::texts;
 
 texts!(Common {
     // every page
-    product: "Mission Control" | "Mission Control";
     skip: "Ir para o conteúdo" | "Skip to content";
-    menu: "Menu" | "Menu";
     sections: "Seções" | "Sections";
     nav_overview: "Visão geral" | "Overview";
     nav_missions: "Missões" | "Missions";
@@ -34,25 +32,20 @@ texts!(Common {
     theme_light: "Claro" | "Light";
     theme_dark: "Escuro" | "Dark";
     language: "Idioma" | "Language";
-    apply: "Aplicar" | "Apply";
     sign_in: "Entrar" | "Sign in";
     sign_out: "Sair" | "Sign out";
     signed_in_as: "Chave" | "Key";
     keyboard: "Teclado" | "Keyboard";
     close: "Fechar" | "Close";
-    confirm: "Confirmar" | "Confirm";
     confirm_title: "Tem certeza?" | "Are you sure?";
     go_back: "Voltar" | "Back";
     yes_do_it: "Sim, continuar" | "Yes, go on";
     copied: "Copiado" | "Copied";
     copy: "Copiar" | "Copy";
-    none: "nenhum" | "none";
     all: "todos" | "all";
     all_f: "todas" | "all";
-    unknown: "desconhecido" | "unknown";
     never: "nunca" | "never";
     now: "agora" | "now";
-    more: "Ver mais" | "Show more";
     newest: "Mais recentes" | "Newest";
     older: "Mais antigas" | "Older";
     pages: "Páginas" | "Pages";
@@ -77,7 +70,6 @@ texts!(Common {
     count: "Quantas" | "How many";
     since: "Desde" | "Since";
     error: "Erro" | "Error";
-    next_step: "Próximo passo" | "Next step";
     not_allowed_here: "Sua chave só permite ver." | "Your key may only look.";
 
     // keyboard help
@@ -87,8 +79,8 @@ texts!(Common {
     key_open: "abrir a linha" | "open the row";
     key_select: "selecionar a linha" | "select the row";
     key_pause: "pausar ou retomar" | "pause or resume";
-    key_go: "depois o (visão geral), m (missões), e (extrações), t (tarefas), a (auditoria)"
-        | "then o (overview), m (missions), e (extractions), t (tasks), a (audit)";
+    key_go: "depois o (visão geral), m (missões), e (extrações), t (tarefas), w (workers), p (proxies), a (auditoria), s (configurações)"
+        | "then o (overview), m (missions), e (extractions), t (tasks), w (workers), p (proxies), a (audit), s (settings)";
     key_close: "fechar" | "close";
 
     // refusals

@@ -7,12 +7,13 @@ texts!(Keys {
     says: "Uma chave diz quem chama e o que pode fazer. Pessoas entram com ela nas páginas; programas a enviam em cada pedido."
         | "A key says who calls and what they may do. People sign in to the pages with it; programs send it with each request.";
     make: "Criar chave" | "Make a key";
-    name_hint: "Para que serve, ou de quem é." | "What it is for, or whose it is.";
+    name_hint: "de quem é" | "whose it is";
     role: "Papel" | "Role";
-    role_viewer: "viewer: vê tudo, não muda nada" | "viewer: sees everything, changes nothing";
-    role_operator: "operator: também opera missões, extrações e tarefas" | "operator: also runs missions, extractions and tasks";
-    role_admin: "admin: também muda workers, proxies, writers, ajustes e chaves" | "admin: also changes workers, proxies, writers, settings and keys";
-    role_writer: "writer: só para programas que executam tarefas" | "writer: only for programs that work on tasks";
+    role_viewer: "viewer: só vê" | "viewer: only looks";
+    role_operator: "operator: também opera" | "operator: also operates";
+    role_admin: "admin: também administra" | "admin: also administers";
+    role_writer: "writer: só programas" | "writer: programs only";
+    one: "Chave de API" | "API key";
     life: "Validade" | "Lasts";
     life_none: "até ser revogada" | "until it is revoked";
     life_30: "30 dias" | "30 days";

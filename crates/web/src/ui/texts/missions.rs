@@ -30,7 +30,6 @@ texts!(Missions {
     languages: "Idiomas" | "Languages";
     worker: "Worker" | "Worker";
     proxy: "Proxy" | "Proxy";
-    writer: "Writer" | "Writer";
     ads: "Anúncios" | "Ads";
     retries: "Novas tentativas" | "Retries";
     waiting: "Espera" | "Waits";
@@ -99,7 +98,6 @@ texts!(Missions {
     outcome_open: "em andamento" | "under way";
     outcome_ended: "encerrada" | "ended";
     events: "Eventos" | "Events";
-    event: "Evento" | "Event";
     why_waiting: "Por que espera" | "Why it waits";
     facts: "Dados" | "Facts";
     queued_at: "Na fila desde" | "Queued";

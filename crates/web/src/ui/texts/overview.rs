@@ -31,7 +31,6 @@ texts!(Overview {
     waits: "O que espera, e por quê" | "What waits, and for what";
     waits_none: "Nada espera." | "Nothing waits.";
     waits_for: "Espera por" | "Waits for";
-    waits_who: "Quem" | "Who";
     waits_missions: "missões" | "missions";
     waits_workers: "workers" | "workers";
     failures: "O que falhou, e por quê" | "What failed, and why";

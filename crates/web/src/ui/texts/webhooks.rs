@@ -12,7 +12,7 @@ texts!(Webhooks {
     empty_next: "Adicione o endereço que deve ser avisado; um teste mostra se ele recebe." | "Add the address that is to be told; a test shows whether it takes it.";
     address: "Endereço" | "Address";
     events: "Avisa de" | "Tells of";
-    events_hint: "Nenhum marcado: todos." | "None ticked: all of them.";
+    events_hint: "(nenhum marcado: todos)" | "(none ticked: all of them)";
     last_result: "Último aviso" | "Last notice";
     taken: "aceito" | "taken";
     failed: "recusado" | "refused";
