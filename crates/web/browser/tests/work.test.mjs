@@ -29,6 +29,7 @@ before(async () => {
     sources: "/ui/extractions",
     source: "/ui/extractions/pncp",
     "source-narrowed": "/ui/extractions/pncp?status=failed",
+    "source-order": "/ui/extractions/pncp/order",
     extraction: task,
     "extraction-page": `${task}/pages/1`,
     "extraction-new": "/ui/extractions/new",
