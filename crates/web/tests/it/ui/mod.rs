@@ -2,8 +2,6 @@
 //! browser: `crates/web/browser`.
 
 mod audit;
-mod dead_letters;
-mod extractions;
 mod fleet;
 mod help;
 mod missions;
@@ -11,4 +9,3 @@ mod overview;
 mod schedules;
 mod settings;
 mod store;
-mod tasks;
