@@ -171,7 +171,8 @@ impl DuckDb {
                      AND page IN (SELECT unnest($2::JSON::BIGINT[]))
                    GROUP BY page ORDER BY page";
         let read = |row: &Row<'_>| {
-            let (page, at) = (row.get(0)?, timestamp(row.get(1)?));
+            let (page, at) =
+                (row.get(0)?, timestamp(row.get::<_, Option<i64>>(1)?.unwrap_or_default()));
             Ok(PageFailure { page, at, code: row.get(2)?, error: row.get(3)? })
         };
         let params = (id.0.clone(), super::set(&pages)?);
