@@ -14,7 +14,8 @@ use lavra_fleet::{Fleet, FleetRun, Orchestrator};
 use lavra_notify::{Delivery, Timing as WebhookTiming, Webhooks, watch};
 use lavra_tasks::builtin::{Cleanup, Http};
 use lavra_tasks::{
-    Artefacts, Broker, BrokerConfig, Handler, MIGRATIONS, Policy, Registry, Runner, Tasks, keeper,
+    Artefacts, Broker, BrokerConfig, Handler, MIGRATIONS, Policy, Registry, Runner, RunnerConfig,
+    Tasks, keeper,
 };
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -33,6 +34,9 @@ const HELD_FOR: Duration = Duration::from_secs(5);
 
 /// What DuckDB may keep in memory while a command extracts, to begin with.
 const EXTRACTION_MB: u64 = 40;
+
+/// Webhooks that are told at once.
+const DELIVERIES: usize = 8;
 
 /// What a process does beside having the database open.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,6 +76,8 @@ pub(crate) struct Node {
     webhooks: Webhooks,
     orchestrator: Orchestrator,
     registry: Registry,
+    /// Apart from the others: receivers that do not answer must not take the turns of all.
+    deliveries: Registry,
     parts: Parts,
     web: Web,
     runner: lavra_tasks::RunnerConfig,
@@ -148,12 +154,8 @@ impl Node {
         };
         let (keys, timing) = (Arc::clone(&fleet.keys), WebhookTiming::default());
         let webhooks = Webhooks::open(&database, keys, timing, parts.private_allowed)?;
-        let registry = if parts.run && !parts.only_extract {
-            let policy = policies.get(Delivery::KIND).copied().unwrap_or_default();
-            registry.with(Delivery::new(webhooks.clone(), timing), policy)
-        } else {
-            registry
-        };
+        let policy = policies.get(Delivery::KIND).copied().unwrap_or_default();
+        let deliveries = Registry::default().with(Delivery::new(webhooks.clone(), timing), policy);
         if parts.run && !parts.only_extract {
             let absorbed = fleet.keys.absorb().await?;
             if absorbed > 0 {
@@ -170,6 +172,7 @@ impl Node {
             webhooks,
             orchestrator,
             registry,
+            deliveries,
             parts,
             web: settings.web.clone(),
             runner: settings.runner.clone(),
@@ -233,6 +236,17 @@ impl Node {
                 lavra_web::serve(listener, router, last).await.context("the HTTP server ended")
             });
         }
+        let delivering = (self.parts.run && !self.parts.only_extract).then(|| {
+            let config = RunnerConfig {
+                name: format!("{} webhooks", self.runner.name),
+                concurrency: DELIVERIES,
+                // Nobody waits for these.
+                poll_blind: self.runner.poll,
+                ..self.runner.clone()
+            };
+            let runner = Runner::new(self.tasks.clone(), self.deliveries, config);
+            tokio::spawn(runner.run(stop.clone()))
+        });
         let mut helping = None;
         let runner = self.parts.run.then(|| {
             let runner = Runner::new(self.tasks.clone(), self.registry, self.runner);
@@ -265,7 +279,7 @@ impl Node {
         if let Some(helping) = helping {
             helping.await?;
         }
-        if let Some(runner) = runner {
+        for runner in [runner, delivering].into_iter().flatten() {
             runner.await?;
         }
         last.cancel();

@@ -6,7 +6,7 @@ use lavra_db::Database;
 use lavra_fleet::keys::Sealed;
 use lavra_tasks::Failure;
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::LATE;
@@ -50,7 +50,7 @@ pub struct Changes {
 }
 
 /// What came of a ping.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
     pub ok: bool,
     /// What the receiver answered, or why it could not.
@@ -66,17 +66,8 @@ impl Webhooks {
         timing: Timing,
         private_allowed: bool,
     ) -> Result<Self> {
-        Self::with(crate::store_of(database, LATE), keys, timing, private_allowed)
-    }
-
-    /// The same on a store of one's own.
-    pub fn with(
-        store: Arc<dyn Store>,
-        keys: Arc<Sealed>,
-        timing: Timing,
-        private_allowed: bool,
-    ) -> Result<Self> {
-        Ok(Self { store, keys, sender: Sender::new(timing, private_allowed)? })
+        let sender = Sender::new(timing, private_allowed)?;
+        Ok(Self { store: crate::store_of(database, LATE), keys, sender })
     }
 
     pub fn store(&self) -> &dyn Store {

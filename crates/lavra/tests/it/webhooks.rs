@@ -164,6 +164,33 @@ fn a_server_that_is_killed_again_and_again_tells_every_event() {
 }
 
 #[test]
+fn a_receiver_that_never_answers_holds_up_no_other_task() {
+    let place = Place::on_duckdb();
+    // Connections are taken, and that is all.
+    let deaf = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", deaf.local_addr().unwrap());
+    place.json(&["webhook", "add", "deaf", "--url", &url]);
+    let server = place.start(&["serve", "--listen", "127.0.0.1:0", "--concurrency", "1"]);
+    place.until_served(&server);
+    let receiver = Receiver::start();
+    let http = |path: &str| {
+        let payload = json!({ "url": format!("{}{path}", receiver.base) }).to_string();
+        let task = place.json(&["task", "create", "http", "--payload", &payload]);
+        task["id"].as_str().unwrap().to_owned()
+    };
+    http("/missing");
+    let delivery = || {
+        let list = place.json(&["task", "list", "--type", "webhook"]);
+        let found = list["items"].as_array().unwrap().first()?.clone();
+        (found["status"] == "IN_PROGRESS").then_some(())
+    };
+    assert!(until(Duration::from_secs(20), delivery).is_some(), "{}", place.logs());
+    // There is one turn for the tasks of this process, and the delivery has not taken it.
+    let last = http("/missing");
+    place.until(&last, Duration::from_secs(5), |task| task["status"] == "FAILED");
+}
+
+#[test]
 fn a_run_that_ends_is_told_with_what_it_has_done() {
     let place = Place::on_duckdb();
     let receiver = Receiver::start();
