@@ -18,8 +18,8 @@ pub const MIGRATIONS: &[Migration] = &[
     ),
     Migration::fixed(
         "fleet:003",
-        "indexes of the log as people ask for it",
-        include_str!("../migrations/003_log.postgres.sql"),
-        include_str!("../migrations/003_log.duckdb.sql"),
+        "indexes for those who read the log",
+        include_str!("../migrations/003_reading.postgres.sql"),
+        include_str!("../migrations/003_reading.duckdb.sql"),
     ),
 ];

@@ -52,8 +52,20 @@ impl Query {
         })
     }
 
-    /// The conditions as the query of an address: of ours, and of the API, which calls one otherwise.
-    fn text(&self, error: &str) -> String {
+    /// The conditions as the query of an address.
+    fn text(&self) -> String {
+        let events = self.event.iter().map(|event| event.as_str().to_owned()).collect();
+        self.text_with(events, "error")
+    }
+
+    /// The same for the API, which takes several events with commas in between.
+    fn api_text(&self) -> String {
+        let events: Vec<&str> = self.event.iter().map(|event| event.as_str()).collect();
+        let events = if events.is_empty() { Vec::new() } else { vec![events.join(",")] };
+        self.text_with(events, "error_code")
+    }
+
+    fn text_with(&self, events: Vec<String>, error: &str) -> String {
         let mut text = form_urlencoded::Serializer::new(String::new());
         let mut put = |name: &str, value: Option<&str>| {
             if let Some(value) = value {
@@ -62,7 +74,7 @@ impl Query {
         };
         put("mission", self.mission.as_deref());
         put("without_mission", self.without_mission.as_ref().map(|_| "true"));
-        self.event.iter().for_each(|event| put("event", Some(event.as_str())));
+        events.iter().for_each(|event| put("event", Some(event)));
         put("worker", self.worker.as_deref());
         put(error, self.error.map(ErrorCode::as_str));
         put("since", self.since.map(|time| time.0.to_string()).as_deref());
@@ -113,7 +125,7 @@ pub(super) async fn show(
     let (mut log, workers) = tokio::try_join!(fleet.store.log(&filter), fleet.store.workers())?;
     let shell = Shell::new(visitor, Section::Audit, t.log_title).follows("missions fleet");
     let next = cut(&mut log, PAGE);
-    let query_text = query.text("error");
+    let query_text = query.text();
     let event = |event: &EventKind| (event.as_str(), tone(*event), query.event.contains(event));
     let page = LogPage {
         tabs: Tab::Log.all(t),
@@ -123,7 +135,7 @@ pub(super) async fn show(
         next,
         is_first: query.before.is_none(),
         is_narrowed: !query_text.is_empty(),
-        api_text: query.text("error_code"),
+        api_text: query.api_text(),
         query_text,
         query,
         shell,

@@ -55,10 +55,9 @@ fn portuguese(code: Code) -> (&'static str, &'static str) {
             "Nada desta fonte foi extraído aqui",
             "Extraia primeiro: lavra extract run FONTE --from MÊS --to MÊS.",
         ),
-        Code::ExtractionNotFound => (
-            "O plano da fonte não tem esta tarefa",
-            "GET /extractions/{source} lista todas.",
-        ),
+        Code::ExtractionNotFound => {
+            ("O plano da fonte não tem esta tarefa", "GET /extractions/{source} lista todas.")
+        }
         Code::KeyNotFound => ("Não há tal chave", "GET /keys e lavra key list têm os ids."),
         Code::FleetNotFound => (
             "Não há tal missão, worker, proxy ou writer",

@@ -1,1 +1,0 @@
--- A DuckDB file has no such indexes: its columns know their smallest and largest values.

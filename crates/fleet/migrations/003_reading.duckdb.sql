@@ -1,0 +1,2 @@
+-- Indexes for PostgreSQL; here there is nothing to do.
+SELECT 1;
