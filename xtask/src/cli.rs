@@ -11,6 +11,7 @@ cargo xtask COMMAND
   servers [-- command…]       start the private servers; run the command with them, or print
                               `export LAVRA_TEST_…` lines and stay until stdin closes or Ctrl-C
   check                       format, clippy, documentation, unused dependencies, licences and bans
+  conformance                 the HTTP API against its own description, by schemathesis
   demo [-- arguments…]        build lavra and run `lavra demo`
   bench [NAME [-- arguments…]]
                               measure beside other systems, one table; without a name: the list
@@ -32,6 +33,7 @@ pub(crate) enum Task {
     Browser { names: Vec<String> },
     Servers { command: Vec<String> },
     Check,
+    Conformance,
     Demo { args: Vec<String> },
     Bench { name: Option<String>, args: Vec<String> },
     Fuzz { args: Vec<String> },
@@ -56,6 +58,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
         }
         "servers" => Task::Servers { command: after_dashes(&mut args)? },
         "check" => Task::Check,
+        "conformance" => Task::Conformance,
         "demo" => Task::Demo { args: after_dashes(&mut args)? },
         "bench" => Task::Bench { name: name(&mut args), args: after_dashes(&mut args)? },
         "torture" => Task::Torture { name: name(&mut args), args: after_dashes(&mut args)? },

@@ -9,6 +9,7 @@ mod bench;
 mod browser;
 mod check;
 mod cli;
+mod conformance;
 mod daemon;
 mod demo;
 mod duckdb;
@@ -68,6 +69,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Browser { names } => test::browser(&Workspace::locate()?, &names),
         Task::Servers { command } => servers::run(&Workspace::locate()?, &command),
         Task::Check => check::run(&Workspace::locate()?),
+        Task::Conformance => conformance::run(&Workspace::locate()?),
         Task::Demo { args } => demo::run(&Workspace::locate()?, &args),
         Task::Bench { name, args } => bench::run(&Workspace::locate()?, name.as_deref(), &args),
         Task::Fuzz { args } => fuzz::run(&Workspace::locate()?, &args),

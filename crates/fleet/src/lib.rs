@@ -14,6 +14,7 @@ pub mod model;
 pub mod orchestrator;
 mod postgres;
 mod probe;
+pub mod report;
 pub mod service;
 pub mod settings;
 pub mod store;

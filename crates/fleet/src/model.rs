@@ -25,7 +25,12 @@ macro_rules! id {
         impl $name {
             /// A new one; later ones are greater.
             pub fn new(clock: &lavra_db::Clock) -> Self {
-                Self(format!(concat!($prefix, "{}"), clock.new_id().simple()))
+                Self::of(clock.new_id())
+            }
+
+            /// The one that is made of an id of the clock's.
+            pub fn of(id: uuid::Uuid) -> Self {
+                Self(format!(concat!($prefix, "{}"), id.simple()))
             }
         }
 

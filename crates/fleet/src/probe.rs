@@ -1,13 +1,10 @@
 //! Whether a proxy forwards.
 
-use std::time::Duration;
-
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::model::Proxy;
-use crate::service::Tested;
+use crate::service::{LONGEST_TEST, Tested};
 
-const LIMIT: Duration = Duration::from_secs(15);
 /// Answers to everyone, and says nothing about who asks.
 pub(crate) const TARGET: &str = "http://www.gstatic.com/generate_204";
 
@@ -33,7 +30,7 @@ async fn through(
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(lavra_db::tls())
         .proxy(way)
-        .timeout(LIMIT)
+        .timeout(LONGEST_TEST)
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .map_err(|error| error.to_string())?;

@@ -1,12 +1,13 @@
 //! The fleet as people have it: everything that the command line, the API and the page do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use lavra_db::{Database, Leases};
 use lavra_tasks::model::ProcessId;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -18,16 +19,20 @@ use crate::error::{Error, Result};
 use crate::keys::{KeySource, Keys, Sealed};
 use crate::machine::mission::{Wish, refusal};
 use crate::model::{
-    LogEntry, Mission, MissionId, Proxy, ProxyId, Worker, WorkerId, Writer, WriterId,
+    LogEntry, LogId, Mission, MissionId, Proxy, ProxyId, Worker, WorkerId, Writer, WriterId,
 };
 use crate::orchestrator::Orchestrator;
 use crate::postgres::Postgres;
 use crate::probe;
+use crate::report::{Failure, Performance, ProxyTrouble, Window};
 use crate::settings::{Adjustable, Timing};
 use crate::store::{
     Control, Counts, Edit, Edited, Filter, LogFilter, NewMission, NewProxy, NewWorker, NewWriter,
-    Report, Store, Thing,
+    Store, Thing,
 };
+
+/// How long something that is tested may take to answer: somebody waits for it.
+pub(crate) const LONGEST_TEST: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug)]
 pub struct Fleet {
@@ -177,16 +182,22 @@ impl Fleet {
 
     /// A new mission like one that there was.
     pub async fn copy(&self, id: &MissionId, queue: bool) -> Result<MissionId> {
+        self.copy_as(MissionId::new(self.store.clock()), id, queue).await
+    }
+
+    /// The same under an id of the caller's: once, however often it is asked for.
+    pub async fn copy_as(&self, new: MissionId, id: &MissionId, queue: bool) -> Result<MissionId> {
         let old = self.mission(id).await?;
-        let new = MissionId::new(self.store.clock());
-        let copy = NewMission {
-            id: new.clone(),
-            date_start: old.date_start,
-            date_end: old.date_end,
-            media_type: old.media_type,
-            languages: old.languages,
-        };
-        self.store.add_missions(vec![copy], true).await?;
+        if self.mission(&new).await.is_err() {
+            let copy = NewMission {
+                id: new.clone(),
+                date_start: old.date_start,
+                date_end: old.date_end,
+                media_type: old.media_type,
+                languages: old.languages,
+            };
+            self.store.add_missions(vec![copy], true).await?;
+        }
         if queue {
             let filter = Filter { ids: vec![new.clone()], ..Filter::default() };
             self.wish(&filter, Wish::Queue, "user").await?;
@@ -235,18 +246,52 @@ impl Fleet {
         Ok(Granted { done, refused })
     }
 
+    /// Queues, cancels or retries one mission, and shows what it is now.
+    pub async fn wish_one(&self, id: &MissionId, wish: Wish, by: &str) -> Result<Mission> {
+        let before = self.mission(id).await?;
+        let filter = Filter { ids: vec![id.clone()], ..Filter::default() };
+        let granted = self.wish(&filter, wish, by).await?;
+        match granted.refused.into_iter().next() {
+            Some((id, why)) => Err(Error::Refused { id, why }),
+            None => self.mission(&before.id).await,
+        }
+    }
+
     pub async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {
         self.store.log(filter).await
     }
 
-    pub async fn report(&self, report: Report, since: jiff::Timestamp) -> Result<Vec<Value>> {
-        self.store.report(report, since).await
+    /// Missions that failed, newest first, older than the entry `before`.
+    pub async fn failures(
+        &self,
+        window: Window,
+        before: Option<(Timestamp, LogId)>,
+        limit: usize,
+    ) -> Result<Vec<Failure>> {
+        self.store.failures(window, before, limit).await
+    }
+
+    /// What each worker did.
+    pub async fn performance(&self, window: Window) -> Result<Vec<Performance>> {
+        self.store.performance(window).await
+    }
+
+    /// What went wrong behind each proxy.
+    pub async fn troubled_proxies(&self, window: Window) -> Result<Vec<ProxyTrouble>> {
+        self.store.troubled_proxies(window).await
     }
 
     // --- workers, proxies, writers ------------------------------------------------------------
 
     pub async fn add_worker(&self, order: Service) -> Result<WorkerId> {
-        let id = WorkerId::new(self.store.clock());
+        self.add_worker_as(WorkerId::new(self.store.clock()), order).await
+    }
+
+    /// The same under an id of the caller's: once, however often it is asked for.
+    pub async fn add_worker_as(&self, id: WorkerId, order: Service) -> Result<WorkerId> {
+        if self.worker(&id).await.is_ok() {
+            return Ok(id);
+        }
         let thing = Thing::Worker(id.clone());
         let storage_domain = order.storage_domain.as_deref().map(domain).transpose()?;
         let new = NewWorker {
@@ -265,7 +310,14 @@ impl Fleet {
     }
 
     pub async fn add_proxy(&self, order: ProxyOrder) -> Result<ProxyId> {
-        let id = ProxyId::new(self.store.clock());
+        self.add_proxy_as(ProxyId::new(self.store.clock()), order).await
+    }
+
+    /// The same under an id of the caller's: once, however often it is asked for.
+    pub async fn add_proxy_as(&self, id: ProxyId, order: ProxyOrder) -> Result<ProxyId> {
+        if self.proxy(&id).await.is_ok() {
+            return Ok(id);
+        }
         let thing = Thing::Proxy(id.clone());
         let password = match &order.password {
             Some(password) => Some(self.keys.seal(&thing, password).await?),
@@ -276,7 +328,7 @@ impl Fleet {
             name: name(&order.name, 200)?,
             host: host(&order.host)?,
             port: order.port.map(port).transpose()?,
-            username: order.username.filter(|text| !text.is_empty()),
+            username: order.username.as_deref().map(username).transpose()?.flatten(),
             password,
             active: true,
         };
@@ -287,7 +339,14 @@ impl Fleet {
     }
 
     pub async fn add_writer(&self, order: Service) -> Result<WriterId> {
-        let id = WriterId::new(self.store.clock());
+        self.add_writer_as(WriterId::new(self.store.clock()), order).await
+    }
+
+    /// The same under an id of the caller's: once, however often it is asked for.
+    pub async fn add_writer_as(&self, id: WriterId, order: Service) -> Result<WriterId> {
+        if self.writer(&id).await.is_ok() {
+            return Ok(id);
+        }
         let thing = Thing::Writer(id.clone());
         let new = NewWriter {
             id: id.clone(),
@@ -324,7 +383,7 @@ impl Fleet {
             storage_domain: changes.storage_domain.as_deref().map(domain).transpose()?,
             host: changes.host.as_deref().map(host).transpose()?,
             port: changes.port.map(port).transpose()?,
-            username: changes.username,
+            username: changes.username.as_deref().map(username).transpose()?.flatten(),
             secret: None,
             active: changes.active,
         };
@@ -376,6 +435,16 @@ impl Fleet {
         found.ok_or_else(|| Error::NotFound { what: "worker", id: id.0.clone() })
     }
 
+    pub async fn proxy(&self, id: &ProxyId) -> Result<Proxy> {
+        let found = self.store.proxies().await?.into_iter().find(|proxy| proxy.id == *id);
+        found.ok_or_else(|| Error::NotFound { what: "proxy", id: id.0.clone() })
+    }
+
+    pub async fn writer(&self, id: &WriterId) -> Result<Writer> {
+        let found = self.store.writers().await?.into_iter().find(|writer| writer.id == *id);
+        found.ok_or_else(|| Error::NotFound { what: "writer", id: id.0.clone() })
+    }
+
     /// The one that is meant by an id or a name.
     pub async fn find(&self, kind: &str, text: &str) -> Result<Thing> {
         let found = match kind {
@@ -412,29 +481,24 @@ impl Fleet {
                     transport: &*self.transport,
                     worker: &worker,
                     api_key: self.keys.key(thing).await,
-                    timeout: self.timing.call,
+                    timeout: self.timing.call.min(LONGEST_TEST),
                 };
                 told(api.session().await)
             }
             Thing::Writer(id) => {
-                let writers = self.store.writers().await?;
-                let writer = writers.iter().find(|writer| writer.id == *id);
-                let not_found = || Error::NotFound { what: "writer", id: id.0.clone() };
+                let writer = self.writer(id).await?;
                 let api = WriterApi {
                     transport: &*self.transport,
-                    writer: writer.ok_or_else(not_found)?,
+                    writer: &writer,
                     api_key: self.keys.key(thing).await,
-                    timeout: self.timing.call,
+                    timeout: self.timing.call.min(LONGEST_TEST),
                 };
                 told(api.health().await)
             }
             Thing::Proxy(id) => {
-                let proxies = self.store.proxies().await?;
-                let proxy = proxies.iter().find(|proxy| proxy.id == *id);
-                let not_found = || Error::NotFound { what: "proxy", id: id.0.clone() };
+                let proxy = self.proxy(id).await?;
                 let password = self.keys.key(thing).await;
-                let proxy = proxy.ok_or_else(not_found)?;
-                probe::proxy(proxy, password.as_ref(), &self.proxy_test_url).await
+                probe::proxy(&proxy, password.as_ref(), &self.proxy_test_url).await
             }
         };
         self.store.tested(thing, tested.ok).await?;
@@ -571,6 +635,14 @@ fn host(text: &str) -> Result<String> {
         return Err(wrong());
     }
     Ok(text.to_owned())
+}
+
+/// None where it is empty.
+fn username(text: &str) -> Result<Option<String>> {
+    if text.chars().count() > 100 || text.chars().any(char::is_control) {
+        return Err(Error::Invalid("a user name has at most 100 characters in one line".into()));
+    }
+    Ok(Some(text.to_owned()).filter(|text| !text.is_empty()))
 }
 
 fn port(number: i32) -> Result<i32> {

@@ -13,7 +13,6 @@ use jiff::civil::Date;
 use lavra_db::Clock;
 use lavra_tasks::model::{ProcessId, TaskId, Token};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::code::ErrorCode;
 use crate::error::Result;
@@ -24,6 +23,7 @@ use crate::model::{
     Checkpoint, EventKind, LogEntry, LogId, MediaType, Mission, MissionId, MissionStatus, Mode,
     Proxy, ProxyId, SessionId, Waiting, Worker, WorkerId, Writer, WriterId,
 };
+use crate::report::{Failure, Performance, ProxyTrouble, Window};
 use crate::settings::Adjustable;
 
 /// A mission for the bank.
@@ -188,6 +188,9 @@ pub struct Filter {
     /// Its days are within these.
     pub from: Option<Date>,
     pub to: Option<Date>,
+    pub waiting: Option<Waiting>,
+    /// What its id or its error code begins with, or its error message contains, in whatever case.
+    pub search: Option<String>,
 }
 
 /// How many missions are how far.
@@ -314,11 +317,18 @@ pub struct LogFilter {
     pub without_mission: bool,
     pub events: Vec<EventKind>,
     pub worker: Option<WorkerId>,
+    /// The name that reports know a proxy by.
+    pub proxy: Option<String>,
+    pub session: Option<SessionId>,
     pub error_code: Option<ErrorCode>,
+    /// From this time on, and before that one.
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// Newest first, older than this one; oldest first without it and with `oldest_first`.
+    /// Older than this entry.
     pub before: Option<(Timestamp, LogId)>,
+    /// Newer than this entry.
+    pub after: Option<(Timestamp, LogId)>,
+    /// Newest first, unless this says otherwise.
     pub oldest_first: bool,
     pub limit: usize,
 }
@@ -368,15 +378,6 @@ pub struct Control {
     pub task_id: Option<TaskId>,
 }
 
-/// The four reports of section 10.3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Report {
-    /// Missions that failed.
-    Failures,
-    Workers,
-    Proxies,
-}
-
 #[async_trait]
 pub trait Store: Send + Sync + Debug {
     fn clock(&self) -> &Clock;
@@ -404,14 +405,23 @@ pub trait Store: Send + Sync + Debug {
     /// What ended since a time, in pieces of `step`; those in which nothing did are left out.
     async fn pace(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>>;
     /// With what missions failed that ended since a time, the most frequent first.
-    async fn failures(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>>;
+    async fn failures_by_code(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>>;
     /// What missions and active workers wait for; missions first, the most frequent first.
     async fn waits(&self) -> Result<Vec<Wait>>;
     /// Of each writer that missions name: what it stores now, and what ended since a time.
     async fn writer_loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>>;
     async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>>;
-    /// Rows of a report over what happened since a time.
-    async fn report(&self, report: Report, since: Timestamp) -> Result<Vec<Value>>;
+    /// Newest first, older than the entry `before`.
+    async fn failures(
+        &self,
+        window: Window,
+        before: Option<(Timestamp, LogId)>,
+        limit: usize,
+    ) -> Result<Vec<Failure>>;
+    /// By worker.
+    async fn performance(&self, window: Window) -> Result<Vec<Performance>>;
+    /// Those that failed most often first.
+    async fn troubled_proxies(&self, window: Window) -> Result<Vec<ProxyTrouble>>;
 
     // --- workers, proxies, writers ------------------------------------------------------------
 

@@ -174,7 +174,7 @@ impl Fleet {
         Ok(None)
     }
 
-    /// Starts a run, unless one waits or is in progress: that one then, and `false`.
+    /// Starts a run, unless there is one: its task, and whether that is new.
     pub async fn start(&self, tasks: &Tasks) -> Result<(TaskId, bool)> {
         if let Some(id) = self.running(tasks).await? {
             return Ok((id, false));
@@ -184,8 +184,8 @@ impl Fleet {
         Ok((tasks.create(order).await?.id, true))
     }
 
-    /// Tells the run that is in progress to drain or to stop.
-    pub async fn order(&self, mode: Mode) -> Result<Control> {
+    /// Tells the run to drain or to stop.
+    pub async fn steer(&self, mode: Mode) -> Result<Control> {
         let control = self.store.control().await?;
         if control.mode == Mode::Off {
             return Err(Error::Conflict("the fleet does not run".into()));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use axum::Router;
-use lavra_db::{Database, DuckOptions, Keyring, Migration, Secrets, migrate};
+use lavra_db::{Database, DuckOptions, IDEMPOTENCY, Keyring, Migration, Secrets, migrate};
 use lavra_extract::task::{Exports, Extract, ExtractAudit, ExtractExport};
 use lavra_fleet::keys::MayMake;
 use lavra_fleet::{Fleet, FleetRun, Orchestrator};
@@ -100,6 +100,7 @@ impl Node {
             lavra_fleet::MIGRATIONS,
             lavra_notify::MIGRATIONS,
             lavra_web::MIGRATIONS,
+            &[IDEMPOTENCY],
             &own,
         ]
         .concat();

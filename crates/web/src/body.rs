@@ -48,10 +48,29 @@ where
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+/// A body of text, of at most `LIMIT` bytes.
+#[derive(Debug)]
+pub(crate) struct TextBody<const LIMIT: usize>(pub(crate) String);
+
+impl<S: Send + Sync, const LIMIT: usize> FromRequest<S> for TextBody<LIMIT> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let bytes = read(request.into_body(), LIMIT).await?;
+        let text = String::from_utf8(bytes.into());
+        text.map(Self).map_err(|_| Problem::invalid("the body is not text in UTF-8"))
+    }
+}
+
+/// The kind of a body, without its parameters.
+pub(crate) fn essence(headers: &HeaderMap) -> String {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = value.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
-    let essence = essence.to_ascii_lowercase();
+    essence.to_ascii_lowercase()
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let essence = essence(headers);
     essence == "application/json"
         || (essence.starts_with("application/") && essence.ends_with("+json"))
 }

@@ -77,7 +77,6 @@ pub(crate) struct Filter {
     #[param(value_type = usize, required = false, minimum = 1, maximum = 500, default = 50)]
     limit: Limit<50, 500>,
     /// The `next_cursor` of the page before.
-    #[param(value_type = Option<String>)]
     cursor: Option<Uuid>,
 }
 

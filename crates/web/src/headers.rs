@@ -3,11 +3,52 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use lavra_tasks::model::EventId;
 use lavra_tasks::store::Cursor;
+use utoipa::IntoParams;
 
 use crate::problem::{Code, Problem};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// What makes a request safe to repeat.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) struct KeyHeader {
+    /// 1 to 255 printable characters, chosen by the caller: the same request with the same key is
+    /// carried out once, and answered the same way.
+    #[param(
+        rename = "Idempotency-Key",
+        pattern = "^[!-~]([ -~]{0,253}[!-~])?$",
+        example = "order-4711"
+    )]
+    idempotency_key: Option<String>,
+}
+
+/// The same of a batch, each of whose parts has a key made of it.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) struct ShorterKeyHeader {
+    /// 1 to 249 printable characters, chosen by the caller: the same request with the same key is
+    /// carried out once, and answered the same way.
+    #[param(
+        rename = "Idempotency-Key",
+        pattern = "^[!-~]([ -~]{0,247}[!-~])?$",
+        example = "order-4711"
+    )]
+    idempotency_key: Option<String>,
+}
+
+/// What guards a change.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) struct VersionHeader {
+    /// Only if the task is still at this version, as `ETag` gave it.
+    #[param(rename = "If-Match", pattern = r#"^(\*|"\d{1,9}"|\d{1,9})$"#, example = "\"3\"")]
+    if_match: Option<String>,
+}
 
 fn bad(detail: impl Into<String>) -> Problem {
     Problem::new(Code::BadHeader, detail)

@@ -7,16 +7,18 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::Operation;
+use utoipa::openapi::schema::{SchemaType, Type};
 use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
-use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr};
+use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr, Schema};
 use utoipa::{OpenApi as _, ToResponse};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::roles::{Need, ROUTES};
 use crate::app::Site;
 use crate::problem::Document;
+use crate::sheet::Format;
 
 /// Any refusal.
 #[derive(ToResponse)]
@@ -46,7 +48,7 @@ pub(crate) struct Refused(Document);
         (name = "webhooks", description = "Who is told of what"),
         (name = "operations", description = "For those who keep it running"),
     ),
-    components(schemas(Document), responses(Refused)),
+    components(schemas(Document, Format), responses(Refused)),
     paths(document),
 )]
 struct Api;
@@ -71,7 +73,15 @@ fn document() {}
 /// Serves the description of everything that `router` has.
 pub(crate) fn described(mut router: OpenApiRouter<Site>) -> axum::Router<Site> {
     for (path, item) in &mut router.get_openapi_mut().paths.paths {
-        every_operation_can_fail(item);
+        for (_, operation) in operations(item) {
+            let refused = RefOr::Ref(Ref::from_response_name("Refused"));
+            operation.responses.responses.entry("default".into()).or_insert(refused);
+            for parameter in operation.parameters.iter_mut().flatten() {
+                if let RefOr::T(parameter) = parameter {
+                    parameter.schema.iter_mut().for_each(never_null);
+                }
+            }
+        }
         every_operation_names_its_role(path, item);
     }
     let components = router.get_openapi_mut().components.get_or_insert_default();
@@ -96,10 +106,33 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut O
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-fn every_operation_can_fail(item: &mut PathItem) {
-    for (_, operation) in operations(item) {
-        let refused = RefOr::Ref(Ref::from_response_name("Refused"));
-        operation.responses.responses.entry("default".into()).or_insert(refused);
+/// What is not in a query or a header is absent: there is no other nothing there.
+fn never_null(schema: &mut RefOr<Schema>) {
+    let plain = |kind: &mut SchemaType| {
+        if let SchemaType::Array(kinds) = kind {
+            kinds.retain(|kind| *kind != Type::Null);
+            if let [only] = kinds.as_slice() {
+                *kind = SchemaType::Type(only.clone());
+            }
+        }
+    };
+    let RefOr::T(inner) = schema else { return };
+    match inner {
+        Schema::Object(object) => plain(&mut object.schema_type),
+        Schema::Array(array) => plain(&mut array.schema_type),
+        Schema::OneOf(choice) => {
+            let is_null = |item: &RefOr<Schema>| match item {
+                RefOr::T(Schema::Object(object)) => {
+                    object.schema_type == SchemaType::Type(Type::Null)
+                }
+                RefOr::T(_) | RefOr::Ref(_) => false,
+            };
+            choice.items.retain(|item| !is_null(item));
+            if let [only] = choice.items.as_slice() {
+                *schema = only.clone();
+            }
+        }
+        _ => {}
     }
 }
 

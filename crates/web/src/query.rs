@@ -2,8 +2,8 @@
 
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IntoDeserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::problem::{Code, Problem};
@@ -32,6 +32,24 @@ where
                 Err(Problem::new(Code::BadQuery, text))
             }
         }
+    }
+}
+
+/// Several words with commas in between; none where nothing is said.
+#[derive(Debug)]
+pub(crate) struct Several<T>(pub(crate) Vec<T>);
+
+impl<T> Default for Several<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Several<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let word = |part: &str| T::deserialize(part.into_deserializer());
+        text.split(',').map(word).collect::<Result<_, _>>().map(Self)
     }
 }
 

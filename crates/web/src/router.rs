@@ -11,7 +11,7 @@ use crate::app::{App, Site};
 use crate::problem::{Code, Problem};
 use crate::verbs::Split;
 use crate::{
-    access, dead_letters, deadline, docs, events, extractions, fleet, guard, health, metrics,
+    access, dead_letters, deadline, docs, events, extractions, fleet, guard, health, metrics, once,
     openapi, schedules, secure, sql, tasks, types, ui, webhooks, workers,
 };
 
@@ -26,6 +26,7 @@ pub fn router(app: App) -> Router {
         .merge(ui::routes())
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_that_way)
+        .layer(from_fn_with_state(site.clone(), once::keep))
         .layer(from_fn_with_state(site.clone(), access::check))
         .layer(from_fn(deadline::keep))
         .layer(CatchPanicLayer::custom(panicked))

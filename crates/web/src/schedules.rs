@@ -86,6 +86,7 @@ pub(crate) async fn list(State(tasks): State<Tasks>) -> Result<Json<Schedules>, 
 }))]
 pub(crate) struct NewSchedule {
     #[serde(rename = "type")]
+    #[schema(pattern = "^[A-Za-z][A-Za-z0-9_.-]{0,127}$")]
     kind: String,
     /// Minute, hour, day of the month, month, day of the week; in UTC.
     cron: String,
@@ -101,7 +102,7 @@ pub(crate) struct NewSchedule {
     path = "/schedules/{name}",
     tag = "schedules",
     operation_id = "put_schedule",
-    params(("name" = String, Path)),
+    params(("name" = String, Path, pattern = "^[A-Za-z][A-Za-z0-9_.-]{0,127}$", example = "nightly-report")),
     request_body = NewSchedule,
     responses(
         (status = 201, description = "It is new", body = Schedule),
@@ -129,7 +130,7 @@ pub(crate) async fn put(
     path = "/schedules/{name}",
     tag = "schedules",
     operation_id = "remove_schedule",
-    params(("name" = String, Path)),
+    params(("name" = String, Path, pattern = "^[A-Za-z][A-Za-z0-9_.-]{0,127}$", example = "nightly-report")),
     responses(
         (status = 204, description = "It is gone"),
         (status = 404, response = Refused),

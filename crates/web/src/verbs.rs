@@ -17,8 +17,17 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 const MARK: &str = "/~";
 /// The collections whose members have verbs.
-const COLLECTIONS: [&str; 5] =
-    ["/tasks/", "/workers/", "/dead-letters/", "/webhooks/", "/extractions/"];
+const COLLECTIONS: [&str; 9] = [
+    "/tasks/",
+    "/workers/",
+    "/dead-letters/",
+    "/extractions/",
+    "/webhooks/",
+    "/missions/",
+    "/fleet/workers/",
+    "/fleet/proxies/",
+    "/fleet/writers/",
+];
 
 /// Adds a route whose documented path ends in a verb.
 pub(crate) trait Verbs<S> {
@@ -51,7 +60,9 @@ fn routed(path: &str) -> Option<String> {
     }
     let collection = COLLECTIONS.into_iter().find(|collection| path.starts_with(collection))?;
     let member = &path[collection.len()..];
-    let (id, verb) = ["%3A", "%3a", ":"].into_iter().find_map(|colon| member.rsplit_once(colon))?;
+    let colons = ["%3A", "%3a", ":"].into_iter().filter_map(|colon| member.rsplit_once(colon));
+    // The last one: a name may have some of its own.
+    let (id, verb) = colons.max_by_key(|(id, _)| id.len())?;
     let plain = !member.contains('/') && !verb.is_empty();
     plain.then(|| format!("{collection}{id}{MARK}{verb}"))
 }
@@ -97,6 +108,10 @@ mod tests {
     fn a_verb_is_split_off_its_member() {
         assert_eq!(routed("/tasks/1:retry").as_deref(), Some("/tasks/1/~retry"));
         assert_eq!(routed("/tasks/1%3Aretry").as_deref(), Some("/tasks/1/~retry"));
+        assert_eq!(
+            routed("/fleet/workers/a%3Ab:test").as_deref(),
+            Some("/fleet/workers/a%3Ab/~test")
+        );
         assert_eq!(routed("/workers/1:retire").as_deref(), Some("/workers/1/~retire"));
         for path in ["/tasks", "/tasks:claim", "/tasks/1", "/tasks/1:", "/tasks/1:a/b", "/x/1:y"] {
             assert_eq!(routed(path), None, "{path}");

@@ -7,6 +7,7 @@ mod damaged_log;
 mod disk;
 mod group_commit;
 mod holders;
+mod idempotency;
 mod kills;
 mod leases;
 mod memory;

@@ -1,12 +1,13 @@
 //! A WHERE clause of the conditions that are asked for, and no others, with its parameters.
 
+use jiff::Timestamp;
 use lavra_db::duckdb::types::Value;
 use lavra_db::micros;
 use serde::Serialize;
 
 use crate::code::ErrorCode;
 use crate::error::{Error, Result};
-use crate::model::{Checkpoint, MediaType, MissionStatus};
+use crate::model::{Checkpoint, LogId, MediaType, MissionStatus, Waiting};
 use crate::store::{Filter, LogFilter};
 
 #[derive(Clone, Debug, Default)]
@@ -38,6 +39,21 @@ impl Conditions {
         format!("${}", self.params.len())
     }
 
+    /// Only entries of the log that are older than this one.
+    pub(super) fn add_older(&mut self, than: Option<&(Timestamp, LogId)>) {
+        self.add_beyond(than, '<');
+    }
+
+    fn add_beyond(&mut self, place: Option<&(Timestamp, LogId)>, way: char) {
+        let Some((time, id)) = place else { return };
+        let at = self.param(Value::BigInt(micros(*time)));
+        let id = self.param(Value::Text(id.0.clone()));
+        self.add_plain(&format!(
+            "(timestamp {way} make_timestamp({at})
+              OR (timestamp = make_timestamp({at}) AND id {way} {id}))"
+        ));
+    }
+
     pub(super) fn sql(&self) -> String {
         if self.all.is_empty() { "true".to_owned() } else { self.all.join(" AND ") }
     }
@@ -64,6 +80,12 @@ impl Conditions {
         conditions.add_if("worker_id = ?", filter.worker.clone().map(|worker| worker.0));
         conditions.add_if("date_start >= ?::DATE", filter.from.map(|day| day.to_string()));
         conditions.add_if("date_end <= ?::DATE", filter.to.map(|day| day.to_string()));
+        conditions.add_if("waiting = ?", filter.waiting.map(Waiting::as_str));
+        conditions.add_if(
+            "(starts_with(id, ?) OR starts_with(lower(error_code), lower(?))
+              OR contains(lower(error_message), lower(?)))",
+            filter.search.clone(),
+        );
         Ok(conditions)
     }
 
@@ -79,6 +101,8 @@ impl Conditions {
         }
         conditions
             .add_if("(details->>'worker_id') = ?", filter.worker.clone().map(|worker| worker.0));
+        conditions.add_if("(details->>'proxy_name') = ?", filter.proxy.clone());
+        conditions.add_if("session_id = ?", filter.session.clone().map(|session| session.0));
         conditions.add_if("(details->>'error_code') = ?", filter.error_code.map(ErrorCode::as_str));
         if let Some(since) = filter.since {
             conditions.add("timestamp >= make_timestamp(?)", Value::BigInt(micros(since)));
@@ -86,13 +110,8 @@ impl Conditions {
         if let Some(until) = filter.until {
             conditions.add("timestamp < make_timestamp(?)", Value::BigInt(micros(until)));
         }
-        if let Some((time, id)) = &filter.before {
-            let at = conditions.param(Value::BigInt(micros(*time)));
-            let id = conditions.param(Value::Text(id.0.clone()));
-            conditions.add_plain(&format!(
-                "(timestamp < make_timestamp({at}) OR (timestamp = make_timestamp({at}) AND id < {id}))"
-            ));
-        }
+        conditions.add_older(filter.before.as_ref());
+        conditions.add_beyond(filter.after.as_ref(), '>');
         Ok(conditions)
     }
 }

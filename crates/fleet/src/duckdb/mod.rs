@@ -26,18 +26,18 @@ use lavra_db::duckdb::{self, Connection, Params, Row};
 use lavra_db::{Clock, Duck, micros, timestamp};
 use lavra_tasks::model::{ProcessId, Token};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::code::ErrorCode;
 use crate::error::Result;
 use crate::machine::Step;
 use crate::machine::mission::Wish;
 use crate::machine::worker::View;
-use crate::model::{LogEntry, Mission, MissionId, Proxy, Worker, WorkerId, Writer};
+use crate::model::{LogEntry, LogId, Mission, MissionId, Proxy, Worker, WorkerId, Writer};
+use crate::report::{Failure, Performance, ProxyTrouble, Window};
 use crate::settings::Adjustable;
 use crate::store::{
     Assigned, Control, Counts, Edit, Edited, Filter, Leased, LogFilter, NewMission, NewProxy,
-    NewWorker, NewWriter, Opened, Opening, Pace, Report, Store, Thing, Wait, WriterLoad,
+    NewWorker, NewWriter, Opened, Opening, Pace, Store, Thing, Wait, WriterLoad,
 };
 
 /// The fleet's tables in a DuckDB file.
@@ -114,7 +114,7 @@ impl Store for DuckDb {
         self.ended(since, step).await
     }
 
-    async fn failures(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
+    async fn failures_by_code(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
         self.failed(since).await
     }
 
@@ -130,8 +130,21 @@ impl Store for DuckDb {
         self.entries(filter).await
     }
 
-    async fn report(&self, report: Report, since: Timestamp) -> Result<Vec<Value>> {
-        self.report_of(report, since).await
+    async fn failures(
+        &self,
+        window: Window,
+        before: Option<(Timestamp, LogId)>,
+        limit: usize,
+    ) -> Result<Vec<Failure>> {
+        self.failures_of(window, before, limit).await
+    }
+
+    async fn performance(&self, window: Window) -> Result<Vec<Performance>> {
+        self.performance_of(window).await
+    }
+
+    async fn troubled_proxies(&self, window: Window) -> Result<Vec<ProxyTrouble>> {
+        self.troubles_of(window).await
     }
 
     async fn add_worker(&self, worker: NewWorker) -> Result<Edited> {

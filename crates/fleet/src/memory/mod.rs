@@ -1,6 +1,7 @@
 //! The store in memory, for simulations: the answers of the databases without one, under a clock
 //! that can be stopped. It is held to the same contract.
 
+mod report;
 mod store;
 mod tables;
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use lavra_db::Clock;
 use lavra_tasks::model::{ProcessId, Token};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Memory, WRITES};
 use crate::code::ErrorCode;
@@ -16,14 +16,14 @@ use crate::machine::Step;
 use crate::machine::mission::{Wish, granted, refusal, to_the_writer};
 use crate::machine::worker::{self, View};
 use crate::model::{
-    Checkpoint, EventKind, LogEntry, LogId, Mission, MissionId, MissionStatus, Proxy, Worker,
-    WorkerId, WorkerStatus, Writer, WriterId,
+    Checkpoint, LogEntry, LogId, Mission, MissionId, MissionStatus, Proxy, Worker, WorkerId,
+    WorkerStatus, Writer, WriterId,
 };
+use crate::report::{Failure, Performance, ProxyTrouble, Window};
 use crate::settings::Adjustable;
 use crate::store::{
     Assigned, Control, Counts, Edit, Edited, Filter, Leased, LogFilter, NewMission, NewProxy,
-    NewWorker, NewWriter, Opened, Opening, Pace, Report, Store, Thing, Wait, Waiter, WaitsFor,
-    WriterLoad,
+    NewWorker, NewWriter, Opened, Opening, Pace, Store, Thing, Wait, Waiter, WaitsFor, WriterLoad,
 };
 
 #[async_trait]
@@ -161,7 +161,7 @@ impl Store for Memory {
         Ok(pieces.into_values().collect())
     }
 
-    async fn failures(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
+    async fn failures_by_code(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
         let mut counted: BTreeMap<ErrorCode, i64> = BTreeMap::new();
         for mission in self.tables().missions.values() {
             if mission.status == MissionStatus::Failed
@@ -228,6 +228,14 @@ impl Store for Memory {
                         .worker
                         .as_ref()
                         .is_none_or(|id| text(entry, "worker_id").as_deref() == Some(&id.0))
+                    && filter
+                        .proxy
+                        .as_ref()
+                        .is_none_or(|name| text(entry, "proxy_name").as_ref() == Some(name))
+                    && filter
+                        .session
+                        .as_ref()
+                        .is_none_or(|id| entry.session_id.as_ref() == Some(id))
                     && filter.error_code.is_none_or(|code| {
                         text(entry, "error_code").as_deref() == Some(code.as_str())
                     })
@@ -237,6 +245,10 @@ impl Store for Memory {
                         .before
                         .as_ref()
                         .is_none_or(|(time, id)| (entry.timestamp, &entry.id) < (*time, id))
+                    && filter
+                        .after
+                        .as_ref()
+                        .is_none_or(|(time, id)| (entry.timestamp, &entry.id) > (*time, id))
             })
             .cloned()
             .collect();
@@ -248,78 +260,21 @@ impl Store for Memory {
         Ok(found)
     }
 
-    async fn report(&self, report: Report, since: Timestamp) -> Result<Vec<Value>> {
-        let tables = self.tables();
-        let recent = || tables.logs.iter().filter(|entry| entry.timestamp > since);
-        let says = |entry: &LogEntry, name: &str, value: &str| {
-            entry.details.get(name).and_then(Value::as_str) == Some(value)
-        };
-        Ok(match report {
-            Report::Failures => {
-                let mut rows: Vec<&LogEntry> =
-                    recent().filter(|entry| entry.event == EventKind::MissionFailed).collect();
-                rows.sort_by_key(|entry| std::cmp::Reverse((entry.timestamp, entry.id.clone())));
-                rows.iter()
-                    .filter_map(|entry| {
-                        let mission = tables.missions.get(entry.mission_id.as_ref()?)?;
-                        Some(json!({
-                            "id": mission.id, "status": mission.status,
-                            "error_code": mission.error_code,
-                            "error_message": mission.error_message,
-                            "retry_count": mission.retry_count,
-                            "failed_at": entry.timestamp, "details": entry.details,
-                        }))
-                    })
-                    .collect()
-            }
-            Report::Workers => tables
-                .workers
-                .values()
-                .filter_map(|worker| {
-                    let mut durations = Vec::new();
-                    let (mut done, mut failed) = (0, 0);
-                    for entry in recent().filter(|e| says(e, "worker_id", &worker.id.0)) {
-                        match entry.event {
-                            EventKind::ScrapeCompleted => {
-                                done += 1;
-                                // What is no number of milliseconds counts for no average.
-                                let duration = entry.details.get("duration_ms");
-                                durations.extend(duration.and_then(Value::as_u64));
-                            }
-                            EventKind::ScrapeFailed => failed += 1,
-                            _ => {}
-                        }
-                    }
-                    let average = durations.iter().sum::<u64>() as f64 / durations.len() as f64;
-                    (done + failed > 0).then(|| {
-                        json!({
-                            "worker_name": worker.name, "completed_count": done,
-                            "failed_count": failed,
-                            "avg_duration_ms": (!durations.is_empty()).then_some(average),
-                        })
-                    })
-                })
-                .collect(),
-            Report::Proxies => {
-                let mut proxies: Vec<&Proxy> = tables.proxies.values().collect();
-                proxies.sort_by_key(|proxy| (std::cmp::Reverse(proxy.fail_count), &proxy.id));
-                let count = |proxy: &Proxy, event| {
-                    recent()
-                        .filter(|entry| entry.event == event)
-                        .filter(|entry| says(entry, "proxy_name", proxy.label()))
-                        .count()
-                };
-                let row = |proxy: &&Proxy| {
-                    json!({
-                        "name": proxy.name, "host": proxy.host, "fail_count": proxy.fail_count,
-                        "active": proxy.active,
-                        "session_failures": count(proxy, EventKind::SessionFailed),
-                        "rotations": count(proxy, EventKind::ProxyRotated),
-                    })
-                };
-                proxies.iter().map(row).collect()
-            }
-        })
+    async fn failures(
+        &self,
+        window: Window,
+        before: Option<(Timestamp, LogId)>,
+        limit: usize,
+    ) -> Result<Vec<Failure>> {
+        Ok(self.tables().failures(window, before.as_ref(), limit))
+    }
+
+    async fn performance(&self, window: Window) -> Result<Vec<Performance>> {
+        Ok(self.tables().performance(window))
+    }
+
+    async fn troubled_proxies(&self, window: Window) -> Result<Vec<ProxyTrouble>> {
+        Ok(self.tables().troubled_proxies(window))
     }
 
     async fn add_worker(&self, new: NewWorker) -> Result<Edited> {

@@ -262,4 +262,14 @@ pub(super) fn matches(mission: &Mission, filter: &Filter) -> bool {
         && filter.worker.as_ref().is_none_or(|wanted| mission.worker_id.as_ref() == Some(wanted))
         && filter.from.is_none_or(|day| mission.date_start >= day)
         && filter.to.is_none_or(|day| mission.date_end <= day)
+        && filter.waiting.is_none_or(|wanted| mission.waiting == Some(wanted))
+        && filter.search.as_ref().is_none_or(|text| is_found(mission, text))
+}
+
+fn is_found(mission: &Mission, text: &str) -> bool {
+    let (lower, message) = (text.to_lowercase(), mission.error_message.as_deref());
+    let code = mission.error_code.map(|code| code.as_str().to_lowercase());
+    mission.id.0.starts_with(text)
+        || code.is_some_and(|code| code.starts_with(&lower))
+        || message.is_some_and(|message| message.to_lowercase().contains(&lower))
 }

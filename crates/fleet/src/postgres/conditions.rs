@@ -55,6 +55,8 @@ impl Conditions {
             worker,
             from,
             to,
+            waiting,
+            search,
         } = filter;
         let mut all = Self::default();
         if !ids.is_empty() {
@@ -90,6 +92,14 @@ impl Conditions {
         if let Some(day) = to {
             all.with("m.date_end <= {}", *day, Type::DATE);
         }
+        if let Some(waiting) = waiting {
+            all.with("m.waiting = {}", waiting.as_str(), Type::TEXT);
+        }
+        if let Some(text) = search {
+            let condition = "(starts_with(m.id, {}) OR starts_with(lower(m.error_code), lower({}))
+                              OR strpos(lower(m.error_message), lower({})) > 0)";
+            all.with(condition, text.clone(), Type::TEXT);
+        }
         all
     }
 
@@ -100,10 +110,13 @@ impl Conditions {
             without_mission,
             events,
             worker,
+            proxy,
+            session,
             error_code,
             since,
             until,
             before,
+            after,
             oldest_first: _,
             limit: _,
         } = filter;
@@ -121,6 +134,12 @@ impl Conditions {
         if let Some(worker) = worker {
             all.with("l.details->>'worker_id' = {}", worker.0.clone(), Type::TEXT);
         }
+        if let Some(proxy) = proxy {
+            all.with("l.details->>'proxy_name' = {}", proxy.clone(), Type::TEXT);
+        }
+        if let Some(session) = session {
+            all.with("l.session_id = {}", session.0.clone(), Type::TEXT);
+        }
         if let Some(code) = error_code {
             all.with("l.details->>'error_code' = {}", code.as_str(), Type::TEXT);
         }
@@ -133,6 +152,10 @@ impl Conditions {
         if let Some((time, id)) = before {
             let time = all.bind(*time, Type::TIMESTAMPTZ);
             all.with(&format!("(l.timestamp, l.id) < ({time}, {{}})"), id.0.clone(), Type::TEXT);
+        }
+        if let Some((time, id)) = after {
+            let time = all.bind(*time, Type::TIMESTAMPTZ);
+            all.with(&format!("(l.timestamp, l.id) > ({time}, {{}})"), id.0.clone(), Type::TEXT);
         }
         all
     }

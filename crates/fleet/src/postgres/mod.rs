@@ -26,18 +26,18 @@ use lavra_db::tokio_postgres::error::SqlState;
 use lavra_db::tokio_postgres::types::FromSqlOwned;
 use lavra_db::{Clock, Pg};
 use lavra_tasks::model::{ProcessId, Token};
-use serde_json::Value;
 
 use crate::code::ErrorCode;
 use crate::error::{Error, Result};
 use crate::machine::Step;
 use crate::machine::mission::Wish;
 use crate::machine::worker::View;
-use crate::model::{LogEntry, Mission, MissionId, Proxy, Worker, WorkerId, Writer};
+use crate::model::{LogEntry, LogId, Mission, MissionId, Proxy, Worker, WorkerId, Writer};
+use crate::report::{Failure, Performance, ProxyTrouble, Window};
 use crate::settings::Adjustable;
 use crate::store::{
     Assigned, Control, Counts, Edit, Edited, Filter, Leased, LogFilter, NewMission, NewProxy,
-    NewWorker, NewWriter, Opened, Opening, Pace, Report, Store, Thing, Wait, WriterLoad,
+    NewWorker, NewWriter, Opened, Opening, Pace, Store, Thing, Wait, WriterLoad,
 };
 
 /// How long a statement over any number of missions may take.
@@ -140,7 +140,7 @@ impl Store for Postgres {
         self.ended(since, step).await
     }
 
-    async fn failures(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
+    async fn failures_by_code(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
         self.failed(since).await
     }
 
@@ -156,12 +156,21 @@ impl Store for Postgres {
         self.log_of(filter).await
     }
 
-    async fn report(&self, report: Report, since: Timestamp) -> Result<Vec<Value>> {
-        match report {
-            Report::Failures => self.failures(since).await,
-            Report::Workers => self.performance(since).await,
-            Report::Proxies => self.troubled_proxies(since).await,
-        }
+    async fn failures(
+        &self,
+        window: Window,
+        before: Option<(Timestamp, LogId)>,
+        limit: usize,
+    ) -> Result<Vec<Failure>> {
+        self.failures_of(window, before, limit).await
+    }
+
+    async fn performance(&self, window: Window) -> Result<Vec<Performance>> {
+        self.performance_of(window).await
+    }
+
+    async fn troubled_proxies(&self, window: Window) -> Result<Vec<ProxyTrouble>> {
+        self.troubles_of(window).await
     }
 
     async fn add_worker(&self, worker: NewWorker) -> Result<Edited> {

@@ -18,12 +18,13 @@ use lavra_fleet::machine::writer;
 use lavra_fleet::memory::Memory;
 use lavra_fleet::model::{
     Checkpoint, EventKind, LogEntry, LogId, MediaType, Mission, MissionId, MissionStatus, Mode,
-    ProxyId, SessionId, Worker, WorkerId, WriterId,
+    ProxyId, SessionId, Waiting, Worker, WorkerId, WriterId,
 };
+use lavra_fleet::report::Window;
 use lavra_fleet::settings::{Adjustable, ProxyFailures, Settings};
 use lavra_fleet::store::{
     Assigned, Control, Edit, Filter, LogFilter, NewMission, NewProxy, NewWorker, NewWriter, Opened,
-    Opening, Report, Store, Thing,
+    Opening, Store, Thing,
 };
 use lavra_fleet::{DuckDb, MIGRATIONS};
 use lavra_tasks::model::{ProcessId, TaskId, Token};
@@ -182,6 +183,8 @@ impl Both {
             Filter { in_bank: Some(dice.roll(2) == 0), ..Filter::default() },
             Filter { checkpoint: dice.pick(Checkpoint::ALL).copied(), ..Filter::default() },
             Filter { error_code: dice.pick(ErrorCode::ALL).copied(), ..Filter::default() },
+            Filter { waiting: dice.pick(Waiting::ALL).copied(), ..Filter::default() },
+            Filter { search: Some("error1".into()), ..Filter::default() },
             Filter {
                 media_type: Some(MediaType::All),
                 language: Some("pt".into()),
@@ -216,13 +219,22 @@ impl Both {
             LogFilter { worker: Some(worker_id(0)), since: at, ..every.clone() },
             LogFilter { error_code: Some(ErrorCode::Error100), until: at, ..every.clone() },
             LogFilter { before: at.map(|at| (at, LogId(String::new()))), ..every.clone() },
+            LogFilter { after: at.map(|at| (at, LogId("z".into()))), ..every.clone() },
+            LogFilter { session: middle.and_then(|e| e.session_id.clone()), ..every.clone() },
+            LogFilter { proxy: Some("p-0".into()), ..every.clone() },
         ] {
             self.compare_log(&filter).await;
         }
         let since = at.unwrap_or(self.now);
-        for report in [Report::Failures, Report::Workers, Report::Proxies] {
-            self.same(|store| store.report(report, since)).await;
-        }
+        let window = Window::since(since);
+        self.same(async |store| {
+            let mut failures = store.failures(window, None, 1000).await?;
+            failures.iter_mut().for_each(|failure| failure.log_id = LogId(String::new()));
+            Ok(failures)
+        })
+        .await;
+        self.same(|store| store.performance(window)).await;
+        self.same(|store| store.troubled_proxies(window)).await;
         for thing in [Thing::Worker(worker_id(0)), Thing::Proxy(proxy_id(0)), writer(0)] {
             self.same(|store| store.secret(&thing)).await;
         }

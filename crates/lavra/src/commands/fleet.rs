@@ -245,17 +245,18 @@ async fn things(
             let answer = client.post(&format!("/fleet/{kinds}"), body).await?;
             printer.table(&answer, &["ID"], vec![vec![text(&answer, "id")]]);
         }
-        Things::Activate { name } => set(client, kinds, &name, json!({ "active": true })).await?,
+        Things::Activate { name } => {
+            verb(client, kinds, &name, "activate").await?;
+        }
         Things::Deactivate { name } => {
-            set(client, kinds, &name, json!({ "active": false })).await?;
+            verb(client, kinds, &name, "deactivate").await?;
         }
         Things::Remove { name } => {
             let path = format!("/fleet/{kinds}/{}", segment(&name));
             client.call(Method::DELETE, &path, None, None).await?;
         }
         Things::Test { name } => {
-            let path = format!("/fleet/{kinds}/{}/test", segment(&name));
-            let answer = client.post(&path, json!({})).await?;
+            let answer = verb(client, kinds, &name, "test").await?;
             let word = if yes(&answer, "ok") { "ok" } else { "no answer" };
             printer.table(
                 &answer,
@@ -267,10 +268,8 @@ async fn things(
     Ok(())
 }
 
-async fn set(client: &Client, kinds: &str, name: &str, body: Value) -> anyhow::Result<()> {
-    let path = format!("/fleet/{kinds}/{}", segment(name));
-    client.call(Method::PUT, &path, Some(body), None).await?;
-    Ok(())
+async fn verb(client: &Client, kinds: &str, name: &str, verb: &str) -> anyhow::Result<Value> {
+    client.call(Method::POST, &format!("/fleet/{kinds}/{}:{verb}", segment(name)), None, None).await
 }
 
 pub(super) fn segment(text: &str) -> String {

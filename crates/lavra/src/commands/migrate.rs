@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lavra_db::{Database, migrate, print_migrations};
+use lavra_db::{Database, IDEMPOTENCY, migrate, print_migrations};
 use lavra_tasks::MIGRATIONS;
 use serde_json::json;
 
@@ -22,6 +22,7 @@ pub(crate) async fn run(
         lavra_notify::MIGRATIONS,
         lavra_web::MIGRATIONS,
         lavra_writer::MIGRATIONS,
+        &[IDEMPOTENCY],
     ]
     .concat();
     if args.print {

@@ -23,13 +23,13 @@ pub(crate) async fn run(
             let csv = std::fs::read_to_string(&file)
                 .with_context(|| format!("{} cannot be read", file.display()))?;
             let body = json!({ "csv": csv, "queue": queue });
-            made(&client.post("/missions/import", body).await?, printer);
+            made(&client.post("/missions:import", body).await?, printer);
         }
         Mission::List(args) => list(&client, &args, printer).await?,
         Mission::Show { id } => show(&client.get(&format!("/missions/{id}")).await?, printer),
-        Mission::Log { id } => log(&client.get(&format!("/missions/{id}/log")).await?, printer),
+        Mission::Log { id } => log(&timeline(&client, &id).await?, printer),
         Mission::Copy { id, queue } => {
-            let path = format!("/missions/{id}/copy");
+            let path = format!("/missions/{id}:copy");
             let copy = client.post(&path, json!({ "queue": queue })).await?;
             printer.table(&copy, &["ID"], vec![vec![text(&copy, "id")]]);
         }
@@ -213,6 +213,20 @@ fn show(mission: &Value, printer: &Printer) {
     }
 }
 
+/// All of a mission's log, page by page.
+async fn timeline(client: &Client, id: &str) -> anyhow::Result<Value> {
+    let (mut items, mut cursor) = (Vec::new(), None);
+    loop {
+        let query = query([("cursor", cursor)]);
+        let page = client.get(&format!("/missions/{id}/log?{query}")).await?;
+        items.extend(page.get("items").and_then(Value::as_array).cloned().unwrap_or_default());
+        match text(&page, "next_cursor") {
+            last if last.is_empty() => return Ok(json!({ "items": items })),
+            next => cursor = Some(next),
+        }
+    }
+}
+
 /// The timeline of 10.2.
 fn log(answer: &Value, printer: &Printer) {
     let items = answer.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -242,7 +256,7 @@ async fn wish(
         "ids": filter.ids, "filter": conditions(filter), "all": filter.all,
         "from_scrape": from_scrape,
     });
-    let answer = client.call(Method::POST, &format!("/missions/{what}"), Some(body), None).await?;
+    let answer = client.call(Method::POST, &format!("/missions:{what}"), Some(body), None).await?;
     let refused = answer.get("refused").and_then(Value::as_array).cloned().unwrap_or_default();
     if printer.is_json() {
         printer.json(&answer);

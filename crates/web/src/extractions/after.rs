@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 use super::orders::{check, make};
 use crate::app::App;
 use crate::body::JsonBody;
+use crate::headers::KeyHeader;
 use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::Problem;
@@ -52,7 +53,7 @@ pub(crate) struct Audit {
     operation_id = "audit_extraction",
     params(
         ("source" = String, Path, example = "pncp"),
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 printable characters, chosen by the caller"),
+        KeyHeader,
     ),
     request_body = Audit,
     responses(
@@ -125,7 +126,7 @@ pub(crate) struct Export {
     operation_id = "export_extraction",
     params(
         ("source" = String, Path, example = "pncp"),
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 printable characters, chosen by the caller"),
+        KeyHeader,
     ),
     request_body = Export,
     responses(

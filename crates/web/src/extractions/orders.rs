@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::JsonBody;
-use crate::headers::idempotency_key;
+use crate::headers::{KeyHeader, idempotency_key};
 use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::{Code, Problem};
@@ -97,7 +97,7 @@ pub(super) async fn make<H: Handler>(
     operation_id = "run_extraction",
     params(
         ("source" = String, Path, example = "pncp"),
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 printable characters, chosen by the caller"),
+        KeyHeader,
     ),
     request_body = Run,
     responses(
@@ -147,7 +147,7 @@ pub(crate) struct Retry {
     operation_id = "retry_extraction",
     params(
         ("source" = String, Path, example = "pncp"),
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 printable characters, chosen by the caller"),
+        KeyHeader,
     ),
     request_body = Retry,
     responses(

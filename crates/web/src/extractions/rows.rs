@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use jiff::ToSpan;
 use jiff::civil::Date;
 use lavra_extract::Month;
 use lavra_extract::store::{Scope, Slice};
@@ -38,9 +39,12 @@ pub(crate) struct Filter {
     #[param(value_type = usize, required = false, minimum = 1, maximum = 1000, default = 100)]
     limit: Limit<100, 1000>,
     /// The `next_cursor` of the page before.
-    #[param(example = "2024-01-01/contratos_publicacao")]
+    #[param(pattern = r"^\d{1,6}-\w{1,200}$", example = "19723-contratos_publicacao")]
     cursor: Option<String>,
 }
+
+/// Days are counted from here in a cursor: any number of them is one.
+const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 
 fn scope(from: Option<Month>, to: Option<Month>, endpoint: Option<String>) -> Scope {
     Scope {
@@ -51,8 +55,10 @@ fn scope(from: Option<Month>, to: Option<Month>, endpoint: Option<String>) -> Sc
 }
 
 fn place(cursor: &str) -> Result<(Date, String), Problem> {
-    let place = cursor.split_once('/');
-    let place = place.and_then(|(day, name)| Some((day.parse().ok()?, name.to_owned())));
+    let place = cursor.split_once('-').and_then(|(days, name)| {
+        let days = days.parse().ok().filter(|days: &i32| (0..1_000_000).contains(days))?;
+        Some((EPOCH.checked_add(days.days()).ok()?, name.to_owned()))
+    });
     place.ok_or_else(|| Problem::new(Code::BadQuery, "cursor is not one of this list"))
 }
 
@@ -83,7 +89,8 @@ pub(crate) async fn list(
     let scope = scope(filter.from, filter.to, filter.endpoint);
     let found = store.progress_slice(&scope, &slice).await?;
     let key = |row: &lavra_extract::store::Progress| {
-        format!("{}/{}", row.task.data_date, row.task.endpoint_name)
+        let days = row.task.data_date.duration_since(EPOCH).as_hours() / 24;
+        format!("{}-{}", days.max(0), row.task.endpoint_name)
     };
     Ok(Json(Page::cut(found, limit, key)))
 }

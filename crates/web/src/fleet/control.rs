@@ -3,18 +3,17 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use lavra_fleet::Fleet;
 use lavra_fleet::model::Mode;
-use lavra_fleet::service::Status;
-use lavra_fleet::settings::Adjustable;
+use lavra_fleet::{Fleet, service};
 use lavra_tasks::Tasks;
-use serde_json::{Value, json};
+use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+use uuid::Uuid;
 
+use super::wire::{Control, Counts, Proxy, Settings, Worker, Writer};
 use crate::app::Site;
-use crate::body::JsonBody;
 use crate::openapi::Refused;
 use crate::problem::Problem;
 
@@ -24,7 +23,31 @@ pub(crate) fn routes() -> OpenApiRouter<Site> {
         .routes(routes!(start))
         .routes(routes!(drain))
         .routes(routes!(stop))
-        .routes(routes!(settings, set_settings))
+}
+
+/// The fleet at a glance.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = FleetStatus)]
+pub(crate) struct Status {
+    control: Control,
+    counts: Counts,
+    workers: Vec<Worker>,
+    proxies: Vec<Proxy>,
+    writers: Vec<Writer>,
+    settings: Settings,
+}
+
+impl From<service::Status> for Status {
+    fn from(status: service::Status) -> Self {
+        Self {
+            control: status.control.into(),
+            counts: status.counts.into(),
+            workers: status.workers.into_iter().map(Worker::from).collect(),
+            proxies: status.proxies.into_iter().map(Proxy::from).collect(),
+            writers: status.writers.into_iter().map(Writer::from).collect(),
+            settings: status.settings.into(),
+        }
+    }
 }
 
 /// The fleet at a glance: mode, counts, workers, proxies, writers, settings
@@ -33,10 +56,21 @@ pub(crate) fn routes() -> OpenApiRouter<Site> {
     path = "/fleet",
     tag = "fleet",
     operation_id = "fleet_status",
-    responses((status = 200, description = "All of it", body = Object)),
+    responses((status = 200, description = "All of it", body = Status)),
 )]
 pub(crate) async fn status(State(fleet): State<Fleet>) -> Result<Json<Status>, Problem> {
-    Ok(Json(fleet.status().await?))
+    Ok(Json(fleet.status().await?.into()))
+}
+
+/// The task of a run.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = FleetRunTask, example = json!({
+    "task_id": "0193a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b", "new": true,
+}))]
+pub(crate) struct Run {
+    task_id: Uuid,
+    /// False when it was there already.
+    new: bool,
 }
 
 /// Start a run: the task that ends when nothing is queued or running
@@ -46,22 +80,17 @@ pub(crate) async fn status(State(fleet): State<Fleet>) -> Result<Json<Status>, P
     tag = "fleet",
     operation_id = "start_fleet",
     responses(
-        (status = 201, description = "The task of the run", body = Object),
-        (status = 200, description = "The run that is there already", body = Object),
+        (status = 201, description = "The task of the run", body = Run),
+        (status = 200, description = "The run that is there already", body = Run),
     ),
 )]
 pub(crate) async fn start(
     State(fleet): State<Fleet>,
     State(tasks): State<Tasks>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
-    let (id, is_new) = fleet.start(&tasks).await?;
-    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(json!({ "task_id": id, "new": is_new }))))
-}
-
-async fn set(fleet: &Fleet, mode: Mode) -> Result<Json<Value>, Problem> {
-    let control = fleet.order(mode).await?;
-    Ok(Json(json!({ "mode": mode, "task_id": control.task_id })))
+) -> Result<(StatusCode, Json<Run>), Problem> {
+    let (id, new) = fleet.start(&tasks).await?;
+    let status = if new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(Run { task_id: id.0, new })))
 }
 
 /// Finish what runs, take nothing new, then end the run
@@ -70,10 +99,13 @@ async fn set(fleet: &Fleet, mode: Mode) -> Result<Json<Value>, Problem> {
     path = "/fleet/drain",
     tag = "fleet",
     operation_id = "drain_fleet",
-    responses((status = 200, description = "It drains", body = Object), (status = 409, response = Refused)),
+    responses(
+        (status = 200, description = "It drains", body = Control),
+        (status = 409, response = Refused),
+    ),
 )]
-pub(crate) async fn drain(State(fleet): State<Fleet>) -> Result<Json<Value>, Problem> {
-    set(&fleet, Mode::Drain).await
+pub(crate) async fn drain(State(fleet): State<Fleet>) -> Result<Json<Control>, Problem> {
+    Ok(Json(fleet.steer(Mode::Drain).await?.into()))
 }
 
 /// Cancel jobs, put their missions back into the queue, close sessions, then end the run
@@ -82,56 +114,11 @@ pub(crate) async fn drain(State(fleet): State<Fleet>) -> Result<Json<Value>, Pro
     path = "/fleet/stop",
     tag = "fleet",
     operation_id = "stop_fleet",
-    responses((status = 200, description = "It stops", body = Object), (status = 409, response = Refused)),
+    responses(
+        (status = 200, description = "It stops", body = Control),
+        (status = 409, response = Refused),
+    ),
 )]
-pub(crate) async fn stop(State(fleet): State<Fleet>) -> Result<Json<Value>, Problem> {
-    set(&fleet, Mode::Stop).await
-}
-
-/// The settings that can be changed while it runs
-#[utoipa::path(
-    get,
-    path = "/fleet/settings",
-    tag = "fleet",
-    operation_id = "fleet_settings",
-    responses((status = 200, description = "All of them", body = Object)),
-)]
-pub(crate) async fn settings(State(fleet): State<Fleet>) -> Result<Json<Adjustable>, Problem> {
-    Ok(Json(fleet.store.settings().await?))
-}
-
-/// What is to be changed; the rest stays as it is.
-#[derive(ToSchema)]
-#[schema(example = json!({ "session_limit": 5, "max_retries": 2 }))]
-#[expect(dead_code, reason = "only its description is used")]
-pub(crate) struct NewSettings {
-    /// Missions per session, after which the proxy is changed.
-    session_limit: Option<i32>,
-    /// Retries of a phase before a mission fails for good.
-    max_retries: Option<i32>,
-    /// Which failures deactivate a proxy: total or consecutive.
-    proxy_failures: Option<String>,
-}
-
-/// Change settings; what is not named stays as it is
-#[utoipa::path(
-    put,
-    path = "/fleet/settings",
-    tag = "fleet",
-    operation_id = "set_fleet_settings",
-    request_body = NewSettings,
-    responses((status = 200, description = "As they are now", body = Object), (status = 422, response = Refused)),
-)]
-pub(crate) async fn set_settings(
-    State(fleet): State<Fleet>,
-    JsonBody(changes): JsonBody<Value>,
-) -> Result<Json<Adjustable>, Problem> {
-    let mut all = json!(fleet.store.settings().await?);
-    if let (Some(all), Some(changes)) = (all.as_object_mut(), changes.as_object()) {
-        all.extend(changes.clone());
-    }
-    let settings: Adjustable =
-        serde_json::from_value(all).map_err(|error| Problem::invalid(error.to_string()))?;
-    fleet.set_settings(settings).await?;
-    Ok(Json(settings))
+pub(crate) async fn stop(State(fleet): State<Fleet>) -> Result<Json<Control>, Problem> {
+    Ok(Json(fleet.steer(Mode::Stop).await?.into()))
 }

@@ -3,8 +3,18 @@
 mod control;
 mod log;
 mod missions;
-mod things;
+mod proxies;
+mod reports;
+mod settings;
+mod wire;
+mod words;
+mod workers;
+mod writers;
 
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::Site;
@@ -12,7 +22,19 @@ use crate::app::Site;
 pub(crate) fn routes() -> OpenApiRouter<Site> {
     OpenApiRouter::default()
         .merge(missions::routes())
-        .merge(things::routes())
+        .merge(workers::routes())
+        .merge(proxies::routes())
+        .merge(writers::routes())
         .merge(control::routes())
+        .merge(settings::routes())
         .merge(log::routes())
+        .merge(reports::routes())
+}
+
+/// Something that was made, with its place.
+fn made(path: &str, body: impl Serialize) -> Response {
+    let location = HeaderValue::try_from(path).ok().map(|path| (header::LOCATION, path));
+    let mut response = (StatusCode::CREATED, Json(body)).into_response();
+    response.headers_mut().extend(location);
+    response
 }

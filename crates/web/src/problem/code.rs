@@ -108,6 +108,9 @@ codes! {
     VersionMismatch "version_mismatch" PRECONDITION_FAILED
         "The task has changed since it was read"
         "Read it again and decide again; actual is its version now."
+    RequestUnderWay "request_under_way" CONFLICT
+        "A request with this Idempotency-Key is under way"
+        "Wait a moment and repeat it: it is answered as the first one was."
     BodyTooLarge "body_too_large" PAYLOAD_TOO_LARGE
         "The body is too large"
         "Put what is large into a file or bucket and its address into the payload; split batches."

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::tagged;
 use crate::body::{JsonBody, LARGE, Object};
-use crate::headers::idempotency_key;
+use crate::headers::{KeyHeader, ShorterKeyHeader, idempotency_key};
 use crate::openapi::Refused;
 use crate::problem::Problem;
 use crate::wire::Task;
@@ -33,6 +33,7 @@ const LONGEST_KEY_OF_MANY: usize = 249;
 pub(crate) struct NewTask {
     /// One of `GET /types`.
     #[serde(rename = "type")]
+    #[schema(pattern = "^[A-Za-z][A-Za-z0-9_.-]{0,127}$")]
     kind: String,
     /// What the type needs to know.
     #[serde(default)]
@@ -81,7 +82,7 @@ impl NewTask {
     path = "/tasks",
     tag = "tasks",
     operation_id = "create_task",
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 printable characters, chosen by the caller")),
+    params(KeyHeader),
     request_body = NewTask,
     responses(
         (status = 201, description = "It was made", body = Task, headers(
@@ -144,7 +145,7 @@ pub(crate) struct Made {
     path = "/tasks:batch",
     tag = "tasks",
     operation_id = "create_tasks",
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 249 printable characters, chosen by the caller")),
+    params(ShorterKeyHeader),
     request_body = Batch,
     responses(
         (status = 201, description = "At least one was made", body = [Made]),

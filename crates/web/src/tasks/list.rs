@@ -3,7 +3,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use jiff::Timestamp;
 use lavra_tasks::Tasks;
 use lavra_tasks::model::TaskId;
 use lavra_tasks::store::ListFilter;
@@ -14,6 +13,7 @@ use uuid::Uuid;
 use crate::limit::Limit;
 use crate::problem::Problem;
 use crate::query::{Page, Params};
+use crate::time::Moment;
 use crate::wire::{Status, Task};
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -24,15 +24,15 @@ pub(crate) struct Filter {
     kind: Option<String>,
     status: Option<Status>,
     /// From this time on (RFC 3339).
-    #[param(example = "2026-11-15T00:00:00Z")]
-    created_after: Option<Timestamp>,
+    #[param(value_type = Option<String>, format = DateTime, example = "2026-11-15T00:00:00Z")]
+    created_after: Option<Moment>,
     /// Before this time (RFC 3339).
-    created_before: Option<Timestamp>,
+    #[param(value_type = Option<String>, format = DateTime, example = "2026-11-16T00:00:00Z")]
+    created_before: Option<Moment>,
     #[serde(default)]
     #[param(value_type = usize, required = false, minimum = 1, maximum = 500, default = 50)]
     limit: Limit<50, 500>,
     /// The `next_cursor` of the page before.
-    #[param(value_type = Option<String>)]
     cursor: Option<Uuid>,
 }
 
@@ -53,8 +53,8 @@ pub(crate) async fn page(
     let question = ListFilter {
         kind: filter.kind,
         status: filter.status.map(Into::into),
-        created_after: filter.created_after,
-        created_before: filter.created_before,
+        created_after: filter.created_after.map(|moment| moment.0),
+        created_before: filter.created_before.map(|moment| moment.0),
         before: filter.cursor.map(TaskId),
         limit: limit + 1,
     };

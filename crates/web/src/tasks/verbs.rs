@@ -7,7 +7,7 @@ use lavra_tasks::Tasks;
 use lavra_tasks::model::TaskId;
 
 use super::tagged;
-use crate::headers::if_match;
+use crate::headers::{VersionHeader, if_match};
 use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::Problem;
@@ -23,7 +23,7 @@ use crate::wire::Task;
     operation_id = "retry_task",
     params(
         ("id" = Uuid, Path),
-        ("If-Match" = Option<String>, Header, description = "Only if the task is still at this version"),
+        VersionHeader,
     ),
     responses(
         (status = 200, description = "It waits again", body = Task, headers(
@@ -54,7 +54,7 @@ pub(crate) async fn retry(
     operation_id = "cancel_task",
     params(
         ("id" = Uuid, Path),
-        ("If-Match" = Option<String>, Header, description = "Only if the task is still at this version"),
+        VersionHeader,
     ),
     responses(
         (status = 200, description = "It is cancelled", body = Task, headers(

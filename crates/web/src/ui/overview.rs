@@ -141,7 +141,7 @@ async fn overview(
         store.control(),
         store.counts(),
         store.waits(),
-        store.failures(back(DAY)),
+        store.failures_by_code(back(DAY)),
         store.pace(back(window), PIECE),
         async { tokio::try_join!(store.workers(), store.proxies(), store.writers()) },
         store.log(&newest),
@@ -342,11 +342,11 @@ async fn run(
             (_, false) => t.run_already,
         },
         Verb::Drain => {
-            fleet.order(Mode::Drain).await?;
+            fleet.steer(Mode::Drain).await?;
             t.run_draining
         }
         Verb::Stop => {
-            fleet.order(Mode::Stop).await?;
+            fleet.steer(Mode::Stop).await?;
             t.run_stopping
         }
     };

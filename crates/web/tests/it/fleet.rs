@@ -29,22 +29,22 @@ async fn missions_are_made_once_queued_canceled_and_listed(place: Place) {
     assert_eq!(rest["items"].as_array().unwrap().len(), 7);
 
     let filter = json!({ "filter": { "media_type": "video" } });
-    let queued = server.post("/missions/queue", &filter).await.expect(200);
+    let queued = server.post("/missions:queue", &filter).await.expect(200);
     assert_eq!(queued["done"].as_array().unwrap().len(), 6);
     let id = queued["done"][0].as_str().unwrap();
-    let twice = server.post("/missions/queue", &json!({ "ids": [id, "nobody"] })).await.expect(200);
+    let twice = server.post("/missions:queue", &json!({ "ids": [id, "nobody"] })).await.expect(200);
     assert_eq!(twice["done"], json!([]));
     let told = twice["refused"].to_string();
     assert!(told.contains("is in the queue already") && told.contains("is not there"), "{told}");
 
-    server.post("/missions/cancel", &json!({ "ids": [id] })).await.expect(200);
+    server.post("/missions:cancel", &json!({ "ids": [id] })).await.expect(200);
     let shown = server.get(&format!("/missions/{id}")).await.expect(200);
     assert_eq!(shown["status"], "canceled");
     let log = server.get(&format!("/missions/{id}/log")).await.expect(200);
     let events: Vec<&Value> =
         log["items"].as_array().unwrap().iter().map(|entry| &entry["event"]).collect();
     assert_eq!(events, ["mission_queued", "mission_canceled"]);
-    let copy = server.post(&format!("/missions/{id}/copy"), &json!({ "queue": true })).await;
+    let copy = server.post(&format!("/missions/{id}:copy"), &json!({ "queue": true })).await;
     assert_ne!(copy.expect(201)["id"], id);
     let counts = server.get("/fleet").await.expect(200)["counts"].clone();
     assert_eq!(
@@ -73,7 +73,7 @@ async fn what_makes_no_sense_is_refused_with_the_reason(place: Place) {
         ("/fleet/proxies", json!({ "name": "p", "host": "h", "port": 70_000 }), "65535"),
         ("/fleet/proxies", json!({ "name": "", "host": "h" }), "name"),
         ("/fleet/proxies", json!({ "host": "h" }), "name"),
-        ("/missions/queue", json!({}), "ids or filter"),
+        ("/missions:queue", json!({}), "ids or filter"),
     ] {
         let problem = server.post(path, &body).await.expect(422);
         assert!(problem["detail"].as_str().unwrap().contains(word), "{path}: {problem}");
@@ -81,7 +81,7 @@ async fn what_makes_no_sense_is_refused_with_the_reason(place: Place) {
     server.get("/missions/nobody").await.expect(404);
     server.get("/fleet/robots").await.expect(404);
     let csv = json!({ "csv": "date_start,date_end,media_type,languages\n2025-01-01,x,all,pt\n" });
-    let problem = server.post("/missions/import", &csv).await.expect(422);
+    let problem = server.post("/missions:import", &csv).await.expect(422);
     assert!(problem["detail"].as_str().unwrap().contains("line 2"), "{problem}");
     server.post("/fleet/drain", &json!({})).await.expect(409);
 }
@@ -112,10 +112,13 @@ async fn workers_proxies_and_writers_never_show_their_secrets(place: Place) {
     let stored = json!(stored.rows).to_string();
     assert!(!stored.contains("MARKER") && stored.contains("secret:"), "{stored}");
 
-    let tested = server.post("/fleet/workers/w1/test", &json!({})).await.expect(200);
+    let tested = server.ask("/fleet/workers/w1:test").await.expect(200);
     assert_eq!(tested["ok"], false);
-    server.put("/fleet/workers/w1", &json!({ "active": false })).await.expect(204);
-    server.put("/fleet/proxies/p1", &json!({ "active": true })).await.expect(204);
+    let worker = server.put("/fleet/workers/w1", &json!({ "active": false })).await.expect(200);
+    assert_eq!(worker["active"], false);
+    server.ask("/fleet/proxies/p1:deactivate").await.expect(200);
+    let proxy = server.ask("/fleet/proxies/p1:reactivate").await.expect(200);
+    assert_eq!((&proxy["active"], &proxy["fail_count"]), (&json!(true), &json!(0)));
     server.delete("/fleet/workers/w1").await.expect(204);
     server.delete("/fleet/workers/w1").await.expect(404);
 }

@@ -30,10 +30,11 @@ async fn every_route_that_is_described_answers() {
     let server = Server::file().await;
     let document = server.get("/openapi.json").await.expect(200);
     let all = operations(&document);
-    assert!(all.len() >= 29, "{}", all.len());
+    assert!(all.len() >= 88, "{}", all.len());
     for (method, path, operation) in all {
         let path = path.replace("{id}", "0193a1b2-0000-7000-8000-000000000001");
         let path = path.replace("{name}", "nightly").replace("{source}", "pncp");
+        let path = path.replace("{task_id}", "contratos_publicacao_2024-01-01");
         let mut request = server.request(method.clone(), &path);
         if operation.get("requestBody").is_some() {
             request = request.json(&json!({}));
@@ -57,6 +58,25 @@ async fn every_route_that_is_described_answers() {
     }
 }
 
+/// The schema that is meant, wherever it stands.
+fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    match schema["$ref"].as_str() {
+        Some(reference) => document.pointer(reference.trim_start_matches('#')).unwrap(),
+        None => schema,
+    }
+}
+
+/// Whether somebody who reads it sees what it looks like: by an example of its own, or those of its
+/// parts.
+fn is_shown(document: &Value, schema: &Value) -> bool {
+    let schema = resolved(document, schema);
+    let parts = schema["properties"].as_object().into_iter().flat_map(|all| all.values());
+    let parts = parts.filter(|part| part["$ref"].is_string() || part["items"].is_object());
+    !schema["example"].is_null()
+        || schema["items"].is_object() && is_shown(document, &schema["items"])
+        || parts.clone().count() > 0 && parts.clone().all(|part| is_shown(document, part))
+}
+
 #[tokio::test]
 async fn operations_have_names_of_their_own_and_examples() {
     let server = Server::file().await;
@@ -66,10 +86,24 @@ async fn operations_have_names_of_their_own_and_examples() {
         let name = operation["operationId"].as_str().unwrap();
         assert!(names.insert(name.to_owned()), "{name} stands twice");
         assert!(operation["summary"].is_string(), "{method} {path} says nothing of itself");
-        if let Some(body) = operation.get("requestBody") {
-            let schema = &body["content"]["application/json"]["schema"]["$ref"];
-            let schema = schema.as_str().unwrap().trim_start_matches('#');
-            assert!(document.pointer(schema).unwrap()["example"].is_object(), "{schema}");
+        assert!(operation["tags"].is_array(), "{method} {path} belongs nowhere");
+        let bodies = [("requests", &operation["requestBody"])];
+        let answers = operation["responses"].as_object().unwrap().iter();
+        let answers = answers.filter(|(status, _)| status.starts_with('2'));
+        for (what, body) in bodies.into_iter().chain(answers.map(|(s, body)| (s.as_str(), body))) {
+            for (kind, content) in body["content"].as_object().into_iter().flatten() {
+                let is_text = kind.starts_with("text/") && content["example"].is_null();
+                let is_document = path == "/openapi.json";
+                let is_example = !content["example"].is_null()
+                    || is_shown(&document, &content["schema"])
+                    || (is_text && !kind.contains("csv"))
+                    || is_document;
+                assert!(is_example, "{method} {path}: {what} as {kind} has no example");
+            }
+        }
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let schema = parameter["schema"].to_string();
+            assert!(!schema.contains("null"), "{method} {path}: {parameter}");
         }
     }
     // Every reference leads somewhere.
@@ -78,6 +112,15 @@ async fn operations_have_names_of_their_own_and_examples() {
         let pointer = reference.split('"').next().unwrap();
         assert!(document.pointer(pointer).is_some(), "{pointer} leads nowhere");
     }
+    // Nothing is only said to be an object, but for what has no other shape.
+    let free: BTreeSet<&str> = document["components"]["schemas"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(_, schema)| schema["type"] == "object" && schema["properties"].is_null())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(free, BTreeSet::new());
 }
 
 #[tokio::test]

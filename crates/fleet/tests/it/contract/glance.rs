@@ -55,7 +55,7 @@ async fn failures_are_counted_by_code(world: World) {
     ended(&world, failed, start, Some(ErrorCode::Error203)).await;
     ended(&world, failed, start, Some(ErrorCode::Error203)).await;
     ended(&world, MissionStatus::Completed, start, Some(ErrorCode::Error104)).await;
-    let failures = world.store.failures(start).await.unwrap();
+    let failures = world.store.failures_by_code(start).await.unwrap();
     assert_eq!(failures, [(ErrorCode::Error203, 2), (ErrorCode::Error304, 1)]);
 }
 

@@ -33,7 +33,7 @@ async fn all_conditions_of_a_log_filter_hold(world: World) {
         &world,
         None,
         EventKind::SessionFailed,
-        json!({"error_code": "ERROR501", "worker_id": "w"}),
+        json!({"error_code": "ERROR501", "worker_id": "w", "proxy_name": "p"}),
     )
     .await;
     said(&world, Some(&id), EventKind::ScrapeStarted, json!({"worker_id": "w"})).await;
@@ -61,6 +61,8 @@ async fn all_conditions_of_a_log_filter_hold(world: World) {
             LogFilter { worker: Some("w".into()), ..any.clone() },
             &["session_failed", "scrape_started"],
         ),
+        (LogFilter { proxy: Some("p".into()), ..any.clone() }, &["session_failed"]),
+        (LogFilter { session: Some("ses_1".into()), ..any.clone() }, &[]),
         (LogFilter { error_code: Some(ErrorCode::Error203), ..any.clone() }, &["mission_failed"]),
         (LogFilter { since: Some(middle), ..any.clone() }, &["scrape_failed", "mission_failed"]),
         (LogFilter { until: Some(middle), ..any.clone() }, &["session_failed", "scrape_started"]),
@@ -98,6 +100,17 @@ async fn the_log_comes_newest_first_page_by_page(world: World) {
     seen.reverse();
     assert_eq!(seen, world.entries(LogFilter::default()).await);
     assert!(seen.is_sorted_by(|a, b| (a.timestamp, &a.id) < (b.timestamp, &b.id)));
+    let mut again: Vec<LogEntry> = Vec::new();
+    loop {
+        let after = again.last().map(|entry| (entry.timestamp, entry.id.clone()));
+        let filter = LogFilter { after, oldest_first: true, limit: 2, ..LogFilter::default() };
+        let page = world.store.log(&filter).await.unwrap();
+        if page.is_empty() {
+            break;
+        }
+        again.extend(page);
+    }
+    assert_eq!(again, seen, "and the other way round");
 }
 
 async fn times_are_kept_to_the_microsecond(world: World) {
@@ -113,5 +126,7 @@ async fn times_are_kept_to_the_microsecond(world: World) {
     let found = world.entries(LogFilter::default()).await;
     assert_eq!((found[0].timestamp, &found[0].details), (at, &entry.details));
     assert_eq!(found[0].session_id, entry.session_id);
+    let of_session = LogFilter { session: entry.session_id, ..LogFilter::default() };
+    assert_eq!(world.entries(of_session).await, found);
     assert!(found[0].id.0.starts_with("log_"));
 }

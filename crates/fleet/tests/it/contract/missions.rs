@@ -2,7 +2,7 @@
 
 use jiff::civil::date;
 use lavra_fleet::code::ErrorCode;
-use lavra_fleet::model::{Checkpoint, MediaType, MissionId, MissionStatus};
+use lavra_fleet::model::{Checkpoint, MediaType, MissionId, MissionStatus, Waiting};
 use lavra_fleet::store::{Counts, Filter, NewMission};
 
 use crate::support::{World, at_once, on_each_store, storing, these};
@@ -79,6 +79,8 @@ async fn all_conditions_of_a_filter_hold(world: World) {
             mission.status = MissionStatus::Failed;
             mission.checkpoint = Some(Checkpoint::Extracao);
             mission.error_code = Some(ErrorCode::Error203);
+            mission.error_message = Some("the page said 100% _Done_ and no more".into());
+            mission.waiting = Some(Waiting::Writer);
             mission.worker_id = Some(worker.clone());
         })
         .await
@@ -92,6 +94,13 @@ async fn all_conditions_of_a_filter_hold(world: World) {
     let any = Filter::default();
     let checks: Vec<(Filter, Vec<&MissionId>)> = vec![
         (Filter { status: Some(MissionStatus::Failed), ..any.clone() }, vec![&failed]),
+        (Filter { waiting: Some(Waiting::Writer), ..any.clone() }, vec![&failed]),
+        (Filter { waiting: Some(Waiting::Proxy), ..any.clone() }, vec![]),
+        (Filter { search: Some("_done_ AND".into()), ..any.clone() }, vec![&failed]),
+        (Filter { search: Some("100% _D%".into()), ..any.clone() }, vec![]),
+        (Filter { search: Some("error20".into()), ..any.clone() }, vec![&failed]),
+        (Filter { search: Some(video.id.0.clone()), ..any.clone() }, vec![&video.id]),
+        (Filter { search: Some(video.id.0[1..].into()), ..any.clone() }, vec![]),
         (Filter { in_bank: Some(true), ..any.clone() }, vec![&video.id, &bank[1], &bank[0]]),
         (Filter { in_bank: Some(false), ..any.clone() }, vec![&failed, &queued[0]]),
         (Filter { checkpoint: Some(Checkpoint::Atribuido), ..any.clone() }, vec![&queued[0]]),

@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use lavra_fleet::code::ErrorCode;
 use lavra_fleet::machine::{Entry, Step};
-use lavra_fleet::model::{EventKind, MissionId, MissionStatus};
-use lavra_fleet::store::Report;
-use serde_json::{Value, json};
+use lavra_fleet::model::{EventKind, MissionId, MissionStatus, ProxyId, WorkerId};
+use lavra_fleet::report::{Failure, Performance, ProxyTrouble, Window};
+use serde_json::{Map, Value, json};
 
 use crate::support::{World, on_each_store};
 
@@ -51,14 +51,28 @@ async fn failures_come_newest_first_with_their_mission(world: World) {
         ],
     )
     .await;
-    let rows = world.store.report(Report::Failures, now - hours(24)).await.unwrap();
-    let row = |n: i32, at: Timestamp| {
-        json!({
-            "id": failed, "status": "failed", "error_code": "ERROR203", "error_message": "again",
-            "retry_count": 2, "failed_at": at, "details": {"n": n},
-        })
+    let window = Window::since(now - hours(24));
+    let rows = world.store.failures(window, None, 10).await.unwrap();
+    let row = |n: i32, at: Timestamp, row: &Failure| Failure {
+        id: failed.clone(),
+        status: MissionStatus::Failed,
+        error_code: Some("ERROR203".into()),
+        error_message: Some("again".into()),
+        retry_count: 2,
+        failed_at: at,
+        details: Map::from_iter([("n".to_owned(), json!(n))]),
+        log_id: row.log_id.clone(),
     };
-    assert_eq!(rows, [row(2, now - hours(1)), row(1, now - hours(2))]);
+    assert_eq!(rows, [row(2, now - hours(1), &rows[0]), row(1, now - hours(2), &rows[1])]);
+
+    let first = world.store.failures(window, None, 1).await.unwrap();
+    assert_eq!(first, rows[..1]);
+    let before = Some((rows[0].failed_at, rows[0].log_id.clone()));
+    assert_eq!(world.store.failures(window, before, 9).await.unwrap(), rows[1..]);
+    let ended = Window { until: now - hours(1), ..window };
+    assert_eq!(world.store.failures(ended, None, 9).await.unwrap(), rows[1..], "before its end");
+    let all = Window::since(Timestamp::MIN);
+    assert_eq!(world.store.failures(all, None, 9).await.unwrap().len(), 3);
 }
 
 async fn performance_goes_to_the_worker_that_did_it(world: World) {
@@ -82,21 +96,26 @@ async fn performance_goes_to_the_worker_that_did_it(world: World) {
         ],
     )
     .await;
-    let rows = world.store.report(Report::Workers, now - hours(24 * 7)).await.unwrap();
-    let row = |name: &str, done: i64, failed: i64, average: Option<f64>| {
-        json!({
-            "worker_name": name, "completed_count": done, "failed_count": failed,
-            "avg_duration_ms": average,
-        })
+    let window = Window::since(now - hours(24 * 7));
+    let rows = world.store.performance(window).await.unwrap();
+    let row = |name: &str, id: &WorkerId, done, failed, average| Performance {
+        worker_name: name.into(),
+        completed_count: done,
+        failed_count: failed,
+        avg_duration_ms: average,
+        worker_id: id.clone(),
     };
-    assert_eq!(rows, [row("a", 4, 1, Some(150.5)), row("b", 0, 1, None)]);
+    assert_eq!(rows, [row("a", &a, 4, 1, Some(150.5)), row("b", &b, 0, 1, None)]);
+    let early = Window { until: now, since: now - hours(300) };
+    let rows = world.store.performance(early).await.unwrap();
+    assert_eq!(rows, [row("a", &a, 1, 0, Some(9.0))]);
 }
 
 async fn proxies_come_with_what_went_wrong_behind_them(world: World) {
     let now = world.now();
-    world.add_proxy("calm").await;
+    let calm = world.add_proxy("calm").await;
     let bad = world.add_proxy("bad").await;
-    assert!(world.applied(Step { blamed: Some((bad, 1)), ..Step::default() }).await);
+    assert!(world.applied(Step { blamed: Some((bad.clone(), 1)), ..Step::default() }).await);
     let (failed, rotated) = (EventKind::SessionFailed, EventKind::ProxyRotated);
     let details = json!({"proxy_name": "bad"});
     say(
@@ -111,12 +130,19 @@ async fn proxies_come_with_what_went_wrong_behind_them(world: World) {
         ],
     )
     .await;
-    let rows = world.store.report(Report::Proxies, now - hours(24 * 7)).await.unwrap();
-    let row = |name: &str, fails: i32, active: bool, failures: i64, rotations: i64| {
-        json!({
-            "name": name, "host": "10.0.0.1", "fail_count": fails, "active": active,
-            "session_failures": failures, "rotations": rotations,
-        })
+    let window = Window::since(now - hours(24 * 7));
+    let rows = world.store.troubled_proxies(window).await.unwrap();
+    let row = |name: &str, id: &ProxyId, fails, active, failures, rotations| ProxyTrouble {
+        name: Some(name.into()),
+        host: "10.0.0.1".into(),
+        fail_count: fails,
+        active,
+        session_failures: failures,
+        rotations,
+        proxy_id: id.clone(),
     };
-    assert_eq!(rows, [row("bad", 1, false, 2, 1), row("calm", 0, true, 0, 0)]);
+    assert_eq!(rows, [row("bad", &bad, 1, false, 2, 1), row("calm", &calm, 0, true, 0, 0)]);
+    let early = Window { until: now, since: now - hours(300) };
+    let rows = world.store.troubled_proxies(early).await.unwrap();
+    assert_eq!((rows[0].session_failures, rows[0].rotations), (1, 0));
 }

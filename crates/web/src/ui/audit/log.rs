@@ -47,8 +47,8 @@ impl Query {
             since: self.since.map(|time| time.0),
             until: self.until.map(|time| time.0),
             before: self.before.as_deref().map(place).transpose()?,
-            oldest_first: false,
             limit: PAGE + 1,
+            ..LogFilter::default()
         })
     }
 

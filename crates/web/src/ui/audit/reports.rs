@@ -4,8 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use lavra_fleet::Fleet;
-use lavra_fleet::store::Report;
-use serde_json::Value;
+use lavra_fleet::report::{self, Performance, ProxyTrouble};
 
 use super::Tab;
 use super::when::Window;
@@ -33,7 +32,7 @@ struct WorkersPage {
 
 #[derive(Debug)]
 struct WorkerRow {
-    id: Option<String>,
+    id: String,
     name: String,
     completed: String,
     failed: String,
@@ -62,17 +61,9 @@ struct ProxyRow {
     name: String,
     host: String,
     active: bool,
-    fail_count: i64,
+    fail_count: i32,
     session_failures: String,
     rotations: String,
-}
-
-fn text(row: &Value, name: &str) -> String {
-    row.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
-fn count(row: &Value, name: &str) -> i64 {
-    row.get(name).and_then(Value::as_i64).unwrap_or_default()
 }
 
 pub(super) async fn workers(
@@ -83,15 +74,13 @@ pub(super) async fn workers(
     let t = Audit::of(visitor.language);
     let shell = Shell::new(visitor, Section::Audit, t.workers_title).follows("missions fleet");
     let since = window.begin(fleet.store.clock().now(), USUAL);
-    let report = fleet.store.report(Report::Workers, since);
-    let (rows, workers) = tokio::try_join!(report, fleet.store.workers())?;
-    let row = |row: &Value| {
-        let (completed, failed) = (count(row, "completed_count"), count(row, "failed_count"));
-        let average = row.get("avg_duration_ms").and_then(Value::as_f64);
-        let name = text(row, "worker_name");
+    let rows = fleet.performance(report::Window::since(since)).await?;
+    let row = |row: Performance| {
+        let (completed, failed) = (row.completed_count, row.failed_count);
+        let average = row.avg_duration_ms;
         WorkerRow {
-            id: workers.iter().find(|worker| worker.name == name).map(|it| it.id.0.clone()),
-            name,
+            id: row.worker_id.0,
+            name: row.worker_name,
             completed: shell.f.number(completed),
             failed: shell.f.number(failed),
             has_failed: failed > 0,
@@ -106,7 +95,7 @@ pub(super) async fn workers(
         choices: window.choices(USUAL, t),
         since: window.since.map(|since| since.field()).unwrap_or_default(),
         window_text: window.text(USUAL),
-        rows: rows.iter().map(row).collect(),
+        rows: rows.into_iter().map(row).collect(),
         shell,
         t,
     };
@@ -121,14 +110,14 @@ pub(super) async fn proxies(
     let t = Audit::of(visitor.language);
     let shell = Shell::new(visitor, Section::Audit, t.proxies_title).follows("missions fleet");
     let since = window.begin(fleet.store.clock().now(), USUAL);
-    let rows = fleet.store.report(Report::Proxies, since).await?;
-    let row = |row: &Value| ProxyRow {
-        name: text(row, "name"),
-        host: text(row, "host"),
-        active: row.get("active").and_then(Value::as_bool).unwrap_or_default(),
-        fail_count: count(row, "fail_count"),
-        session_failures: shell.f.number(count(row, "session_failures")),
-        rotations: shell.f.number(count(row, "rotations")),
+    let rows = fleet.troubled_proxies(report::Window::since(since)).await?;
+    let row = |row: ProxyTrouble| ProxyRow {
+        name: row.name.unwrap_or_default(),
+        host: row.host,
+        active: row.active,
+        fail_count: row.fail_count,
+        session_failures: shell.f.number(row.session_failures),
+        rotations: shell.f.number(row.rotations),
     };
     let page = ProxiesPage {
         tabs: Tab::Proxies.all(t),
@@ -137,7 +126,7 @@ pub(super) async fn proxies(
         choices: window.choices(USUAL, t),
         since: window.since.map(|since| since.field()).unwrap_or_default(),
         window_text: window.text(USUAL),
-        rows: rows.iter().map(row).collect(),
+        rows: rows.into_iter().map(row).collect(),
         shell,
         t,
     };

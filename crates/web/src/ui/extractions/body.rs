@@ -27,6 +27,7 @@ struct BodyPage {
     id: String,
     page: i64,
     facts: Vec<(&'static str, String)>,
+    hashes: [(&'static str, String); 2],
     body: Option<Shown>,
     /// The pages beside it that are stored.
     before: Option<i64>,
@@ -67,9 +68,9 @@ pub(super) async fn show(
         (t.size, f.bytes(found.bytes)),
         (t.fetched_at, f.time(found.fetched_at)),
         (t.generation, found.stored.generation.to_string()),
-        (t.hash, found.content_hash),
-        (t.body_hash, found.body_hash),
     ];
-    let page = BodyPage { shell, t, source, id, page: number, facts, body, before, after };
+    let hashes = [(t.hash, found.content_hash), (t.body_hash, found.body_hash)];
+    let page = number;
+    let page = BodyPage { shell, t, source, id, page, facts, hashes, body, before, after };
     Ok(answer(&page))
 }

@@ -100,7 +100,9 @@ impl Maker<'_> {
             filter.status.is_none_or(|status| row.iter().any(|cell| cell.status == status))
         };
         let rows = rows.filter(is_meant).map(|row| self.row(row, &months, filter));
-        Grid { years, months: heads, rows: rows.collect() }
+        let mut rows: Vec<Row> = rows.collect();
+        rows.sort_by(|one, other| natural(&one.endpoint).cmp(&natural(&other.endpoint)));
+        Grid { years, months: heads, rows }
     }
 
     fn row(&self, cells: &[&Cell], months: &BTreeSet<Month>, filter: &Filter) -> Row {
@@ -163,6 +165,12 @@ impl Maker<'_> {
             is_other: filter.status.is_some_and(|status| status != cell.status),
         }
     }
+}
+
+/// A name as people sort it: `modalidade_2` before `modalidade_10`.
+fn natural(name: &str) -> Vec<(u64, &str)> {
+    let parts = name.split('_');
+    parts.map(|part| part.parse().map_or((0, part), |number| (number, ""))).collect()
 }
 
 #[cfg(test)]
@@ -257,5 +265,12 @@ mod tests {
         let grid_of_named = grid(&cells, &named);
         assert_eq!((grid_of_named.rows.len(), grid_of_named.months.len()), (1, 2));
         assert!(grid(&[], &named).rows.is_empty());
+    }
+
+    #[test]
+    fn endpoints_come_as_people_sort_them() {
+        let mut names = ["b_10", "b_2", "a_x", "b", "b_1", "b_2_atas"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["a_x", "b", "b_1", "b_2", "b_2_atas", "b_10"]);
     }
 }

@@ -97,7 +97,7 @@ struct Tile {
 struct Summary {
     complete: String,
     all: String,
-    percent: usize,
+    percent: i64,
     pages: String,
     records: String,
     bytes: String,
@@ -124,16 +124,16 @@ pub(super) async fn show(
         Err(problem) if problem.code() == Code::SourceNotFound && is_known => None,
         Err(problem) => return Err(problem),
     };
-    let (cells, volume) = match &store {
+    let (cells, volume, statuses) = match &store {
         Some(store) => {
             let scope = query.scope();
-            let (cells, volume) = tokio::try_join!(store.grid(&scope), store.volume())?;
-            (cells, volume)
+            tokio::try_join!(store.grid(&scope), store.volume(), store.statuses())?
         }
-        None => (Vec::new(), lavra_extract::store::Volume::default()),
+        None => Default::default(),
     };
     let (open, ended): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| run.is_open);
-    let complete = count(&cells, Status::Complete);
+    let all: i64 = statuses.values().sum();
+    let complete = statuses.get(&Status::Complete).copied().unwrap_or(0);
     let is_yearly = |endpoint: &str| {
         let series = built_in.as_ref().and_then(|source| source.series(endpoint));
         series.is_some_and(|series| matches!(series.endpoint.period, Period::Year { .. }))
@@ -158,13 +158,13 @@ pub(super) async fn show(
         },
         tiles: tiles(&cells, &query, t, &shell),
         summary: Summary {
-            complete: shell.f.number(complete as i64),
-            all: shell.f.number(cells.len() as i64),
-            percent: complete * 100 / cells.len().max(1),
+            complete: shell.f.number(complete),
+            all: shell.f.number(all),
+            percent: complete * 100 / all.max(1),
             pages: shell.f.number(volume.pages),
             records: shell.f.number(volume.records),
             bytes: shell.f.bytes(volume.bytes),
-            has_rest: complete < cells.len(),
+            has_rest: complete < all,
         },
         grid: maker.grid(&cells, &Filter { status: query.status(), endpoint }),
         can_order: built_in.is_some() || last.as_ref().is_some_and(|it| it.definition.is_some()),

@@ -192,7 +192,6 @@ fn facts(
     let all = [
         (t.announced, Some(announced)),
         (t.stored, Some(stored)),
-        (t.verdict, Some(say::verdict(task.verdict.as_deref(), t, f))),
         (t.is_final, Some(yes_no(task.is_final).to_owned())),
         (t.discoveries, Some(task.discoveries.to_string())),
         (t.attempts, (task.attempts > 0).then(|| task.attempts.to_string())),

@@ -8,9 +8,8 @@ use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use lavra_fleet::Fleet;
 use lavra_fleet::code::ErrorCode;
+use lavra_fleet::report::{Performance, Window};
 use lavra_fleet::model::{Proxy, Worker, WorkerId, WorkerStatus};
-use lavra_fleet::store::Report;
-use serde_json::Value;
 
 use super::shown::{ListQuery, TestView, paged, status_name, tiles};
 use crate::problem::Problem;
@@ -143,19 +142,17 @@ pub(super) async fn performance(
 ) -> lavra_fleet::Result<HashMap<String, Done>> {
     let now = fleet.store.clock().now();
     let since = now.saturating_sub(WEEK).unwrap_or(Timestamp::MIN);
-    let rows = fleet.store.report(Report::Workers, since).await?;
-    let read = |row: &Value| {
-        let count = |name: &str| row.get(name).and_then(Value::as_i64).unwrap_or_default();
-        let average = row.get("avg_duration_ms").and_then(Value::as_f64);
+    let rows = fleet.performance(Window::since(since)).await?;
+    let read = |row: Performance| {
         let done = Done {
-            completed: shell.f.number(count("completed_count")),
-            failed: shell.f.number(count("failed_count")),
-            has_failed: count("failed_count") > 0,
-            average: average.map(|millis| shell.f.millis(millis as i64)),
+            completed: shell.f.number(row.completed_count),
+            failed: shell.f.number(row.failed_count),
+            has_failed: row.failed_count > 0,
+            average: row.avg_duration_ms.map(|millis| shell.f.millis(millis as i64)),
         };
-        Some((row.get("worker_name")?.as_str()?.to_owned(), done))
+        (row.worker_name, done)
     };
-    Ok(rows.iter().filter_map(read).collect())
+    Ok(rows.into_iter().map(read).collect())
 }
 
 impl Row {

@@ -12,6 +12,8 @@ texts!(Extractions {
     untouched: "Nada extraído ainda" | "Nothing extracted yet";
     endpoints: "Endpoints" | "Endpoints";
     endpoint: "Endpoint" | "Endpoint";
+    endpoints_count: "endpoints" | "endpoints";
+    filters: "Filtros" | "Filters";
     pages: "Páginas" | "Pages";
     records: "Registros" | "Records";
     size: "Tamanho" | "Size";
@@ -78,7 +80,6 @@ texts!(Extractions {
 
     // one task of the plan
     facts: "Dados" | "Facts";
-    verdict: "Veredito" | "Verdict";
     verdict_exact: "exato: os registros somam o total anunciado"
         | "exact: the records add up to the announced total";
     verdict_short: "faltam registros:" | "short by records:";

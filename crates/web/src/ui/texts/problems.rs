@@ -21,6 +21,14 @@ fn portuguese(code: Code) -> (&'static str, &'static str) {
         Code::BadHeader => {
             ("Um cabeçalho do pedido está errado", "O detalhe diz qual e como deveria ser.")
         }
+        Code::ExtractionNotFound => (
+            "O plano da fonte não tem esta tarefa",
+            "GET /extractions/{source} lista as que há.",
+        ),
+        Code::RequestUnderWay => (
+            "Um pedido com esta chave ainda está em andamento",
+            "Repita daqui a pouco: a resposta será a do primeiro.",
+        ),
         Code::MalformedJson => ("O corpo não é JSON", "Veja a linha e a coluna."),
         Code::Unauthenticated => (
             "Não se sabe quem chama",

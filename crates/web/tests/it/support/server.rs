@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lavra_db::{Database, Keyring, Secrets, migrate};
+use lavra_db::{Database, IDEMPOTENCY, Keyring, Secrets, migrate};
 use lavra_fleet::Fleet;
 use lavra_notify::Webhooks;
 use lavra_tasks::store::ListFilter;
@@ -50,10 +50,14 @@ pub(crate) fn settings() -> Settings {
 /// The tasks of a database that was opened and migrated.
 pub(crate) async fn open(place: &Place, settings: Settings) -> (Database, Tasks) {
     let database = place.open().await;
-    let all =
-        [MIGRATIONS, lavra_fleet::MIGRATIONS, lavra_notify::MIGRATIONS, lavra_web::MIGRATIONS]
-            .concat();
-    migrate(&database, &all).await.unwrap();
+    let all = [
+        MIGRATIONS,
+        lavra_fleet::MIGRATIONS,
+        lavra_notify::MIGRATIONS,
+        lavra_web::MIGRATIONS,
+        &[IDEMPOTENCY],
+    ];
+    migrate(&database, &all.concat()).await.unwrap();
     let tasks = Tasks::open(&database, settings).await.unwrap();
     tasks.declare(vec![KIND.into()]).await.unwrap();
     (database, tasks)

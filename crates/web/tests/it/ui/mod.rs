@@ -2,9 +2,13 @@
 //! browser: `crates/web/browser`.
 
 mod audit;
+mod dead_letters;
+mod extractions;
 mod fleet;
 mod help;
 mod missions;
 mod overview;
+mod schedules;
 mod settings;
 mod store;
+mod tasks;

@@ -1,0 +1,96 @@
+//! Days and moments that every database can hold.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde::{Deserialize, Deserializer, de};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+/// A day, as 2025-01-31, of the years from 1 to 9999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Day(pub(crate) Date);
+
+impl<'de> Deserialize<'de> for Day {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let is_plain = text.len() == "2025-01-31".len() && text.starts_with(|c: char| c != '-');
+        let day = text.parse().ok().filter(|day: &Date| is_plain && day.year() > 0);
+        let wrong = || de::Error::custom(format_args!("{text:?} is no day: as in 2025-01-31"));
+        day.map(Self).ok_or_else(wrong)
+    }
+}
+
+impl PartialSchema for Day {
+    fn schema() -> RefOr<Schema> {
+        let format = SchemaFormat::KnownFormat(KnownFormat::Date);
+        ObjectBuilder::new().schema_type(Type::String).format(Some(format)).into()
+    }
+}
+
+impl ToSchema for Day {}
+
+/// A moment (RFC 3339) of the years from 1 to 9999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment(pub(crate) Timestamp);
+
+/// The beginning of the year 1.
+const FIRST_SECOND: i64 = -62_135_596_800;
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        // A plus in a query is a space, and nobody writes it as %2B.
+        let moment = text.replace(' ', "+").parse().or_else(|_| text.parse());
+        let moment = moment.ok().filter(|moment: &Timestamp| moment.as_second() >= FIRST_SECOND);
+        let wrong =
+            || de::Error::custom(format_args!("{text:?} is no moment: as in 2025-01-31T10:00:00Z"));
+        moment.map(Self).ok_or_else(wrong)
+    }
+}
+
+impl PartialSchema for Moment {
+    fn schema() -> RefOr<Schema> {
+        let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+        ObjectBuilder::new().schema_type(Type::String).format(Some(format)).into()
+    }
+}
+
+impl ToSchema for Moment {}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{Error, StrDeserializer};
+
+    use super::*;
+
+    fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
+        let reader: StrDeserializer<'a, Error> = text.into_deserializer();
+        T::deserialize(reader).ok()
+    }
+
+    #[test]
+    fn a_day_is_written_out() {
+        for good in ["0001-01-01", "2024-02-29", "9999-12-31"] {
+            assert!(read::<Day>(good).is_some(), "{good}");
+        }
+        for bad in ["", "0000-01-01", "2023-02-29", "2024-2-29", "-009999-01-01", "20240229", "é"]
+        {
+            assert!(read::<Day>(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_moment_has_a_zone_and_its_plus_may_have_become_a_space() {
+        let noon: Timestamp = "2025-01-31T12:00:00Z".parse().unwrap();
+        for good in
+            ["2025-01-31T12:00:00Z", "2025-01-31T14:00:00+02:00", "2025-01-31T14:00:00 02:00"]
+        {
+            assert_eq!(read::<Moment>(good), Some(Moment(noon)), "{good}");
+        }
+        for bad in ["", "2025-01-31", "-009999-01-02T00:00:00Z", "0000-12-31T00:00:00Z", "now"] {
+            assert!(read::<Moment>(bad).is_none(), "{bad}");
+        }
+    }
+}
