@@ -29,6 +29,8 @@ pub(super) struct Query {
     #[serde(default)]
     event: Vec<EventKind>,
     worker: Option<String>,
+    /// By its name.
+    proxy: Option<String>,
     error: Option<ErrorCode>,
     since: Option<When>,
     until: Option<When>,
@@ -43,6 +45,7 @@ impl Query {
             without_mission: self.without_mission.is_some(),
             events: self.event.clone(),
             worker: self.worker.clone().map(WorkerId),
+            proxy: self.proxy.clone(),
             error_code: self.error,
             since: self.since.map(|time| time.0),
             until: self.until.map(|time| time.0),
@@ -76,6 +79,7 @@ impl Query {
         put("without_mission", self.without_mission.as_ref().map(|_| "true"));
         events.iter().for_each(|event| put("event", Some(event)));
         put("worker", self.worker.as_deref());
+        put("proxy", self.proxy.as_deref());
         put(error, self.error.map(ErrorCode::as_str));
         put("since", self.since.map(|time| time.0.to_string()).as_deref());
         put("until", self.until.map(|time| time.0.to_string()).as_deref());
@@ -91,7 +95,7 @@ pub(super) fn place(text: &str) -> Result<(Timestamp, LogId), Problem> {
 }
 
 /// Cuts what was read to a page, and says where the next one begins.
-pub(super) fn cut(entries: &mut Vec<LogEntry>, page: usize) -> Option<String> {
+fn cut(entries: &mut Vec<LogEntry>, page: usize) -> Option<String> {
     let more = entries.len() > page;
     entries.truncate(page);
     let last = entries.last().filter(|_| more);
@@ -109,6 +113,7 @@ struct LogPage {
     api_text: String,
     events: Vec<(&'static str, &'static str, bool)>,
     workers: Vec<(String, String)>,
+    proxies: Vec<String>,
     entries: Vec<EntryRow>,
     next: Option<String>,
     is_first: bool,
@@ -122,7 +127,9 @@ pub(super) async fn show(
 ) -> Result<Response, Problem> {
     let t = Audit::of(visitor.language);
     let filter = query.filter()?;
-    let (mut log, workers) = tokio::try_join!(fleet.store.log(&filter), fleet.store.workers())?;
+    let store = &fleet.store;
+    let (mut log, workers, proxies) =
+        tokio::try_join!(store.log(&filter), store.workers(), store.proxies())?;
     let shell = Shell::new(visitor, Section::Audit, t.log_title).follows("missions fleet");
     let next = cut(&mut log, PAGE);
     let query_text = query.text();
@@ -131,6 +138,7 @@ pub(super) async fn show(
         tabs: Tab::Log.all(t),
         events: EventKind::ALL.iter().map(event).collect(),
         entries: log.into_iter().map(|it| EntryRow::new(it, &shell).naming(&workers)).collect(),
+        proxies: proxies.iter().map(|proxy| proxy.label().to_owned()).collect(),
         workers: workers.into_iter().map(|worker| (worker.id.0, worker.name)).collect(),
         next,
         is_first: query.before.is_none(),

@@ -8,8 +8,8 @@ use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use lavra_fleet::Fleet;
 use lavra_fleet::code::ErrorCode;
-use lavra_fleet::report::{Performance, Window};
 use lavra_fleet::model::{Proxy, Worker, WorkerId, WorkerStatus};
+use lavra_fleet::report::{Performance, Window};
 
 use super::shown::{ListQuery, TestView, paged, status_name, tiles};
 use crate::problem::Problem;
@@ -112,7 +112,7 @@ pub(super) async fn list(
     let (shown, next) = paged(shown, query.after.as_deref(), |worker| &worker.id.0);
     let row = |worker: Worker| {
         let proxy = users.get(&worker.id).map(|label| (*label).to_owned());
-        let done = done.get(&worker.name).cloned();
+        let done = done.get(&worker.id).cloned();
         Row::new(worker, proxy, done, settings.session_limit, t, &shell)
     };
     let page = ListPage {
@@ -135,11 +135,11 @@ pub(super) fn users(proxies: &[Proxy]) -> HashMap<&WorkerId, &str> {
     used.collect()
 }
 
-/// What each worker did in the last days, by name.
+/// What each worker did in the last days.
 pub(super) async fn performance(
     fleet: &Fleet,
     shell: &Shell,
-) -> lavra_fleet::Result<HashMap<String, Done>> {
+) -> lavra_fleet::Result<HashMap<WorkerId, Done>> {
     let now = fleet.store.clock().now();
     let since = now.saturating_sub(WEEK).unwrap_or(Timestamp::MIN);
     let rows = fleet.performance(Window::since(since)).await?;
@@ -150,7 +150,7 @@ pub(super) async fn performance(
             has_failed: row.failed_count > 0,
             average: row.avg_duration_ms.map(|millis| shell.f.millis(millis as i64)),
         };
-        (row.worker_name, done)
+        (row.worker_id, done)
     };
     Ok(rows.into_iter().map(read).collect())
 }

@@ -21,10 +21,9 @@ fn portuguese(code: Code) -> (&'static str, &'static str) {
         Code::BadHeader => {
             ("Um cabeçalho do pedido está errado", "O detalhe diz qual e como deveria ser.")
         }
-        Code::ExtractionNotFound => (
-            "O plano da fonte não tem esta tarefa",
-            "GET /extractions/{source} lista as que há.",
-        ),
+        Code::ExtractionNotFound => {
+            ("O plano da fonte não tem esta tarefa", "GET /extractions/{source} lista as que há.")
+        }
         Code::RequestUnderWay => (
             "Um pedido com esta chave ainda está em andamento",
             "Repita daqui a pouco: a resposta será a do primeiro.",
@@ -63,9 +62,6 @@ fn portuguese(code: Code) -> (&'static str, &'static str) {
             "Nada desta fonte foi extraído aqui",
             "Extraia primeiro: lavra extract run FONTE --from MÊS --to MÊS.",
         ),
-        Code::ExtractionNotFound => {
-            ("O plano da fonte não tem esta tarefa", "GET /extractions/{source} lista todas.")
-        }
         Code::KeyNotFound => ("Não há tal chave", "GET /keys e lavra key list têm os ids."),
         Code::FleetNotFound => (
             "Não há tal missão, worker, proxy ou writer",
