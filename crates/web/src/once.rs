@@ -69,6 +69,14 @@ pub(crate) async fn keep(State(site): State<Site>, request: Request, next: Next)
     }
 }
 
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 async fn once(site: &Site, key: &str, request: Request, next: Next) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let bytes = body::read(body, LARGE).await?;
@@ -78,7 +86,7 @@ async fn once(site: &Site, key: &str, request: Request, next: Next) -> Result<Re
         hasher.update(part);
     }
     hasher.update(&bytes);
-    let fingerprint: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let fingerprint = hex(&hasher.finalize());
 
     let keys = IdempotencyKeys::new(site.app.database.clone());
     let id = match keys.reserve(key, &fingerprint).await? {

@@ -50,6 +50,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
+    #[expect(clippy::needless_pass_by_value, reason = "numbers and words, which callers have")]
     pub(crate) fn plain(value: impl ToString) -> Self {
         Self::Plain(value.to_string())
     }
@@ -129,6 +130,7 @@ pub(crate) async fn answer(
     Ok((headers, body).into_response())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the stream hands it over like this")]
 fn cut_off(problem: Problem) -> std::io::Error {
     tracing::error!(detail = problem.detail(), "a table was cut off");
     std::io::Error::other("the rest cannot be read")

@@ -1,4 +1,5 @@
-//! `bench pages`: Mission Control over 100,000 missions and a million entries of the log on PostgreSQL. How
+//! `bench pages`: Mission Control over 100,000 missions with a million entries of their log, 100,000 tasks with
+//! a million events, and an extraction of 60 endpoints × 60 months on PostgreSQL. How
 //! long the server takes for each page, how soon a browser paints it, and what two hundred listeners cost.
 
 use std::io::{BufRead, BufReader, Write};
@@ -25,7 +26,8 @@ const ROUNDS: usize = 40;
 const LISTENERS: usize = 200;
 const EVENTS: usize = 60;
 
-/// The pages that a person looks at; `{mission}`, `{worker}`, `{task}` and `{extraction}` are filled in.
+/// The pages that a person looks at; `{mission}`, `{worker}`, `{task}`, `{waiting}` and `{extraction}` are
+/// filled in.
 const PAGES: &[&str] = &[
     "/ui",
     "/ui/missions",
@@ -42,8 +44,19 @@ const PAGES: &[&str] = &[
     "/ui/writers",
     "/ui/extractions",
     "/ui/extractions/pncp",
+    "/ui/extractions/pncp?status=partial&endpoint=endpoint_1",
+    "/ui/extractions/pncp/{extraction}",
+    "/ui/extractions/pncp/{extraction}?missing=yes",
+    "/ui/extractions/pncp/{extraction}/pages/1",
+    "/ui/extractions/new",
     "/ui/tasks",
+    "/ui/tasks?status=failed",
+    "/ui/tasks?status=pending&type=mail",
+    "/ui/tasks?type=nobody",
     "/ui/tasks/{task}",
+    "/ui/tasks/{waiting}",
+    "/ui/dead-letters",
+    "/ui/schedules",
     "/ui/audit",
     "/ui/audit?event=scrape_failed&event=session_failed",
     "/ui/audit?worker={worker}",
@@ -60,6 +73,11 @@ const PAGES: &[&str] = &[
 
 /// A year of a fleet of twenty: what is over, what failed, what waits; ten entries for each mission.
 const FURNISH: &str = include_str!("pages.sql");
+const FURNISH_TASKS: &str = include_str!("pages_tasks.sql");
+const FURNISH_EXTRACTIONS: &str = include_str!("pages_extractions.sql");
+/// A run that gets nowhere: it makes the tables.
+const EXTRACT: &str = r#"{"type": "extract", "payload": {"source": "pncp", "from": "2024-01", "to": "2024-01",
+    "endpoints": ["contratos_publicacao"], "base_url": "http://127.0.0.1:9/"}}"#;
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let there = match args {
@@ -95,6 +113,19 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Lets the server make the tables of a source, as it does before the first run.
+fn make_tables(port: u16, serve: &mut Daemon) -> Result<()> {
+    let (status, made) = http::send(port, "POST", "/tasks", &[], EXTRACT)?;
+    ensure!(status == 201, "POST /tasks: {status} {made}");
+    let made: serde_json::Value = serde_json::from_str(&made)?;
+    let id = made["id"].as_str().context("a task without an id")?;
+    serve.wait_until(PATIENCE, || {
+        http::send(port, "GET", "/extractions/pncp", &[], "").is_ok_and(|(status, _)| status == 200)
+    })?;
+    http::send(port, "POST", &format!("/tasks/{id}:cancel"), &[], "")?;
+    Ok(())
+}
+
 struct Site {
     serve: Daemon,
     port: u16,
@@ -118,6 +149,10 @@ impl Site {
         })?;
         output::step("100,000 missions and 1,000,000 entries of their log");
         postgres.sql("postgres", FURNISH)?;
+        output::step("100,000 tasks and 1,000,000 of their events; 60 endpoints × 60 months");
+        postgres.sql("postgres", FURNISH_TASKS)?;
+        make_tables(port, &mut serve)?;
+        postgres.sql("postgres", FURNISH_EXTRACTIONS)?;
         postgres.sql("postgres", "VACUUM ANALYZE")?;
         Ok(Self { serve, port, postgres, _scratch: scratch })
     }
@@ -132,15 +167,18 @@ impl Site {
         };
         let mission = one("SELECT max(mission_id) FROM public.mission_logs")?;
         let worker = one("SELECT min(id) FROM public.workers")?;
-        let order = r#"{"type": "cleanup", "payload": {}}"#;
-        let (status, made) = http::send(self.port, "POST", "/tasks", &[], order)?;
-        ensure!(status == 201, "POST /tasks: {status} {made}");
-        let made: serde_json::Value = serde_json::from_str(&made)?;
-        let task = made["id"].as_str().context("a task without an id")?.to_owned();
+        let task = one("SELECT max(id::text) FROM kodus_workflow.tasks WHERE status = 'FAILED'")?;
+        let waiting = "SELECT max(id::text) FROM kodus_workflow.tasks
+                       WHERE status = 'PENDING' AND run_at IS NULL";
+        let waiting = one(waiting)?;
+        let partial = "SELECT max(task_id) FROM psa.pncp_extraction_tasks WHERE status = 'PARTIAL'";
+        let extraction = one(partial)?;
         let fill = |path: &&str| {
             path.replace("{mission}", &mission)
                 .replace("{worker}", &worker)
                 .replace("{task}", &task)
+                .replace("{waiting}", &waiting)
+                .replace("{extraction}", &extraction)
         };
         Ok(PAGES.iter().map(fill).collect())
     }

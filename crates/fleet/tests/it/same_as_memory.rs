@@ -229,7 +229,9 @@ impl Both {
         let window = Window::since(since);
         self.same(async |store| {
             let mut failures = store.failures(window, None, 1000).await?;
-            failures.iter_mut().for_each(|failure| failure.log_id = LogId(String::new()));
+            for failure in &mut failures {
+                failure.log_id = LogId(String::new());
+            }
             Ok(failures)
         })
         .await;

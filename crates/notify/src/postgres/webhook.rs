@@ -14,17 +14,18 @@ const COLUMNS: &str = "id, name, url, events, active, created_at, last_ok_at, la
     sealed";
 
 /// The first one ever begins the reading. What is below the oldest transaction that is open has
-/// happened before.
+/// happened before. Some times are the server's and some are this process's, which may be a moment
+/// behind: what comes right after must not look as if it had been before.
 const ADD: &str = "
 WITH added AS (
-    INSERT INTO lavra.webhooks (id, workflow, name, url, events, sealed)
-    VALUES ($1, 'kodus_workflow', $2, $3, $4, $5)
+    INSERT INTO lavra.webhooks (id, workflow, name, url, events, sealed, since)
+    VALUES ($1, 'kodus_workflow', $2, $3, $4, $5, LEAST(now(), $7))
     ON CONFLICT (workflow, name) DO NOTHING
     RETURNING id
 ), begun AS (
     INSERT INTO lavra.webhook_position (workflow, transaction, event, floor, mark, marked_at)
-    SELECT 'kodus_workflow', pg_snapshot_xmin(s)::text::int8 - 1, $6, now(),
-           pg_snapshot_xmax(s)::text::int8, now()
+    SELECT 'kodus_workflow', pg_snapshot_xmin(s)::text::int8 - 1, $6,
+           now() - make_interval(secs => $8), pg_snapshot_xmax(s)::text::int8, now()
     FROM pg_current_snapshot() s
     ON CONFLICT DO NOTHING
 )
@@ -34,7 +35,7 @@ const EDIT: &str = "
 UPDATE lavra.webhooks SET
     name = coalesce($2, name), url = coalesce($3, url), sealed = coalesce($4, sealed),
     events = coalesce($5, events), active = coalesce($6, active),
-    since = CASE WHEN $6 AND NOT active THEN now() ELSE since END
+    since = CASE WHEN $6 AND NOT active THEN LEAST(now(), $7) ELSE since END
 WHERE id = $1 AND workflow = 'kodus_workflow'
 RETURNING id";
 
@@ -68,6 +69,7 @@ fn webhook(operation: &'static str, row: &Row) -> Result<Webhook> {
 impl Postgres {
     pub(super) async fn insert(&self, new: New) -> Result<Edited> {
         let (events, end) = (words(&new.events), Uuid::max());
+        let (now, late) = (self.pg.clock().now(), self.late.as_secs_f64());
         let params = [
             (&new.id.0 as _, Type::UUID),
             (&new.name as _, Type::TEXT),
@@ -75,13 +77,15 @@ impl Postgres {
             (&events as _, Type::TEXT_ARRAY),
             (&new.sealed as _, Type::TEXT),
             (&end as _, Type::UUID),
+            (&now as _, Type::TIMESTAMPTZ),
+            (&late as _, Type::FLOAT8),
         ];
         let added = self.pg.query("add a webhook", ADD, &params).await?;
         Ok(if added.is_empty() { Edited::NameTaken } else { Edited::Done })
     }
 
     pub(super) async fn update(&self, id: WebhookId, edit: Edit) -> Result<Edited> {
-        let events = edit.events.as_deref().map(words);
+        let (events, now) = (edit.events.as_deref().map(words), self.pg.clock().now());
         let params = [
             (&id.0 as _, Type::UUID),
             (&edit.name as _, Type::TEXT),
@@ -89,6 +93,7 @@ impl Postgres {
             (&edit.sealed as _, Type::TEXT),
             (&events as _, Type::TEXT_ARRAY),
             (&edit.active as _, Type::BOOL),
+            (&now as _, Type::TIMESTAMPTZ),
         ];
         match self.pg.query("change a webhook", EDIT, &params).await {
             Ok(changed) if changed.is_empty() => Ok(Edited::NotFound),

@@ -126,7 +126,17 @@ impl NewKey {
 
 /// A new key, with its secret.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = MadeApiKey)]
+#[schema(as = MadeApiKey, example = json!({
+    "id": "7k2m9qxd",
+    "name": "grafana",
+    "role": "viewer",
+    "standing": "valid",
+    "created_at": "2026-11-16T20:30:00Z",
+    "last_used_at": null,
+    "expires_at": null,
+    "revoked_at": null,
+    "key": "lavra_7k2m9qxd_…",
+}))]
 pub(crate) struct MadeKey {
     #[serde(flatten)]
     about: Key,

@@ -70,16 +70,19 @@ impl Format {
     }
 
     /// The moment, in UTC, to the second: `2025-01-31 10:05:00`.
+    #[expect(clippy::unused_self, reason = "templates ask it like the others")]
     pub(crate) fn time(&self, time: Timestamp) -> String {
         time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
     /// `10:05`.
+    #[expect(clippy::unused_self, reason = "templates ask it like the others")]
     pub(crate) fn clock(&self, time: Timestamp) -> String {
         time.to_zoned(TimeZone::UTC).strftime("%H:%M").to_string()
     }
 
     /// For machines: the `datetime` of a `<time>`.
+    #[expect(clippy::unused_self, reason = "templates ask it like the others")]
     pub(crate) fn iso(&self, time: Timestamp) -> String {
         time.to_string()
     }

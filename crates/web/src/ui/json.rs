@@ -36,7 +36,7 @@ pub(crate) fn lay_out(text: &str, most: usize) -> Shown {
             _ if is_quoted => page.put(visible(character)),
             ' ' | '\n' | '\r' | '\t' => true,
             '{' | '[' => {
-                while characters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
+                while characters.next_if(char::is_ascii_whitespace).is_some() {}
                 let closing = if character == '{' { '}' } else { ']' };
                 match characters.next_if_eq(&closing) {
                     Some(closing) => page.put(character) && page.put(closing),

@@ -154,7 +154,7 @@ async fn overview(
         None => None,
     };
     let oldest = waits.iter().filter(|wait| wait.what == WaitsFor::Turn).find_map(|it| it.since);
-    let page = OverviewPage {
+    let view = OverviewPage {
         mode: control.mode,
         tiles: tiles(&counts, None, m, &shell.f),
         waits: waits
@@ -188,7 +188,7 @@ async fn overview(
         shell,
         t,
     };
-    Ok(show(&page))
+    Ok(show(&view))
 }
 
 /// The counts of all states, each a link to those missions.
@@ -214,8 +214,8 @@ fn pace_view(pace: &[Pace], now: Timestamp, t: &Overview, format: &Format) -> Pa
     let first = last - PIECES as i64 + 1;
     let mut bars = vec![Bar::default(); PIECES];
     for piece in pace {
-        let place = piece.at.as_second().div_euclid(step) - first;
-        if let Some(bar) = usize::try_from(place).ok().and_then(|place| bars.get_mut(place)) {
+        let number = piece.at.as_second().div_euclid(step) - first;
+        if let Some(bar) = usize::try_from(number).ok().and_then(|number| bars.get_mut(number)) {
             *bar = Bar { good: piece.completed, poor: piece.failed };
         }
     }

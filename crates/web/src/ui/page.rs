@@ -132,14 +132,17 @@ impl Shell {
         ]
     }
 
+    #[expect(clippy::unused_self, reason = "templates ask it like the others")]
     pub(crate) fn style(&self) -> &'static str {
         assets::style_path()
     }
 
+    #[expect(clippy::unused_self, reason = "templates ask it like the others")]
     pub(crate) fn script(&self) -> &'static str {
         assets::script_path()
     }
 
+    #[expect(clippy::unused_self, reason = "templates ask it like the others")]
     pub(crate) fn icon(&self) -> &'static str {
         assets::icon_path()
     }
@@ -209,18 +212,22 @@ struct RefusedPage {
 pub(crate) async fn explain(visitor: Visitor, request: Request, next: Next) -> Response {
     let is_page = request.uri().path() == "/ui" || request.uri().path().starts_with("/ui/");
     let wants_html = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let is_person = is_page && wants_html.is_some_and(|kinds| kinds.contains("text/html"));
+    // A script reads problems better than pages.
+    let mode = request.headers().get("sec-fetch-mode");
+    let is_script = mode.is_some_and(|mode| mode != "navigate");
+    let wants_html = wants_html.is_some_and(|kinds| kinds.contains("text/html"));
+    let is_person = is_page && wants_html && !is_script;
     let response = next.run(request).await;
     match response.extensions().get::<Problem>().cloned() {
         Some(problem) if is_person => {
             let visitor = visitor.known_as(response.extensions().get());
-            refused(visitor, response, &problem)
+            refused(visitor, &response, &problem)
         }
         _ => response,
     }
 }
 
-fn refused(visitor: Visitor, response: Response, problem: &Problem) -> Response {
+fn refused(visitor: Visitor, response: &Response, problem: &Problem) -> Response {
     let status = response.status();
     let t = Common::of(visitor.language);
     let passes = status == StatusCode::SERVICE_UNAVAILABLE;

@@ -74,7 +74,7 @@ impl Visitor {
     /// The same, with what the gate has found out.
     pub(crate) fn known_as(mut self, caller: Option<&Caller>) -> Self {
         let Some(caller) = caller else { return self };
-        self.csrf = caller.csrf().to_owned();
+        caller.csrf().clone_into(&mut self.csrf);
         self.name = match caller.who() {
             Who::Session { name, .. } => Some(name.clone()),
             Who::Process | Who::Holder | Who::Visitor | Who::Key { .. } => None,

@@ -44,6 +44,14 @@ impl State {
         }
     }
 
+    /// Whether it can still be canceled.
+    pub(crate) fn is_open(self) -> bool {
+        match self {
+            Self::Bank | Self::Queued | Self::Scraping | Self::Storing => true,
+            Self::Completed | Self::Failed | Self::Canceled => false,
+        }
+    }
+
     /// As addresses and styles have it.
     pub(crate) fn slug(self) -> &'static str {
         match self {

@@ -107,7 +107,7 @@ async fn every_answer_carries_the_headers_of_safety() {
             ("x-content-type-options", "nosniff"),
             ("cache-control", "no-store"),
             ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
-            ("referrer-policy", "no-referrer"),
+            ("referrer-policy", "same-origin"),
             ("x-frame-options", "DENY"),
             ("cross-origin-opener-policy", "same-origin"),
             ("cross-origin-resource-policy", "same-origin"),

@@ -101,7 +101,11 @@ fn odd_texts() -> Vec<String> {
 
 /// A text as a part of a URL.
 fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    use std::fmt::Write;
+    text.bytes().fold(String::new(), |mut encoded, byte| {
+        write!(encoded, "%{byte:02X}").unwrap();
+        encoded
+    })
 }
 
 /// A server with something in it, so that questions have rows to look at.
@@ -244,9 +248,9 @@ async fn odd_values_in_every_body_break_nothing(place: Place) {
                 // Written out: not everything that is odd is a value here.
                 let is_other = |name: &str| name != field && name != "wait_seconds";
                 let others = example.iter().filter(|(name, _)| is_other(name));
-                let others: String =
-                    others.map(|(name, value)| format!("{name:?}:{value},")).collect();
-                let body = format!("{{{others}{field:?}:{value}}}");
+                let others = others.map(|(name, value)| format!("{name:?}:{value}"));
+                let fields: Vec<String> = others.chain([format!("{field:?}:{value}")]).collect();
+                let body = format!("{{{}}}", fields.join(","));
                 let request = server.request(method.clone(), &path);
                 let request = request.header("content-type", "application/json").body(body);
                 let what = format!("{method} {path} {field}={}", shown(&value));

@@ -135,7 +135,6 @@ async fn a_wrong_path_id_query_or_method_is_refused() {
     let get = Method::GET;
     let post = Method::POST;
     for (method, path, status, code) in [
-        (&get, "/".to_owned(), 404, "no_such_route"),
         (&get, "/nothing".to_owned(), 404, "no_such_route"),
         (&get, "/tasks/".to_owned(), 404, "no_such_route"),
         (&get, format!("/tasks/{id}/nothing"), 404, "no_such_route"),
@@ -198,7 +197,6 @@ async fn a_wrong_query_is_refused() {
         "/tasks?status=RUNNING".to_owned(),
         "/tasks?cursor=abc".to_owned(),
         "/tasks?created_after=yesterday".to_owned(),
-        "/tasks?created_after=2026-01-01T00:00:00+00:00".to_owned(),
         "/tasks?created_before=2026-13-01T00:00:00Z".to_owned(),
         "/tasks?colour=red".to_owned(),
         "/tasks?limit=1&limit=2".to_owned(),

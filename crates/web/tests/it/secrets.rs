@@ -67,7 +67,7 @@ async fn no_answer_has_a_secret(place: Place) {
     call(Method::PUT, "/fleet/workers/w1", again.clone()).await;
     call(Method::PUT, "/fleet/writers/r1", again).await;
     call(Method::PUT, "/fleet/proxies/p1", json!({ "password": format!("{MARKER}-2") })).await;
-    for path in ["/fleet/workers/w1/test", "/fleet/proxies/p1/test", "/fleet/writers/r1/test"] {
+    for path in ["/fleet/workers/w1:test", "/fleet/proxies/p1:test", "/fleet/writers/r1:test"] {
         call(Method::POST, path, json!({})).await;
     }
     let order = json!({

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::Tab;
 use super::log::place;
-use super::when::Window;
+use super::when::{When, Window};
 use crate::problem::Problem;
 use crate::ui::asked::Asked;
 use crate::ui::page::{self, Section, Shell};
@@ -80,7 +80,7 @@ pub(super) async fn show(
         here: "/ui/audit/failures",
         report: "failures",
         choices: window.choices(USUAL, t),
-        since: window.since.map(|since| since.field()).unwrap_or_default(),
+        since: window.since.map(When::field).unwrap_or_default(),
         window_text: window.text(USUAL),
         next: last.map(|last| format!("{}/{}", last.failed_at, last.log_id)),
         rows: failures.into_iter().map(|it| Row::new(it, t, m, &shell)).collect(),

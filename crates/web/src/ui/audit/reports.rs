@@ -7,7 +7,7 @@ use lavra_fleet::Fleet;
 use lavra_fleet::report::{self, Performance, ProxyTrouble};
 
 use super::Tab;
-use super::when::Window;
+use super::when::{When, Window};
 use crate::problem::Problem;
 use crate::ui::asked::Asked;
 use crate::ui::page::{self, Section, Shell};
@@ -93,7 +93,7 @@ pub(super) async fn workers(
         here: "/ui/audit/workers",
         report: "workers",
         choices: window.choices(USUAL, t),
-        since: window.since.map(|since| since.field()).unwrap_or_default(),
+        since: window.since.map(When::field).unwrap_or_default(),
         window_text: window.text(USUAL),
         rows: rows.into_iter().map(row).collect(),
         shell,
@@ -124,7 +124,7 @@ pub(super) async fn proxies(
         here: "/ui/audit/proxies",
         report: "proxies",
         choices: window.choices(USUAL, t),
-        since: window.since.map(|since| since.field()).unwrap_or_default(),
+        since: window.since.map(When::field).unwrap_or_default(),
         window_text: window.text(USUAL),
         rows: rows.into_iter().map(row).collect(),
         shell,

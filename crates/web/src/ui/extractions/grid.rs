@@ -82,7 +82,7 @@ impl Maker<'_> {
         let months: BTreeSet<Month> = cells.iter().map(|cell| Month::of(cell.data_date)).collect();
         let mut years: Vec<(i16, usize)> = Vec::new();
         let mut heads = Vec::with_capacity(months.len());
-        let names = match self.language {
+        let month_names = match self.language {
             Language::Portuguese => &PORTUGUESE,
             Language::English => &ENGLISH,
         };
@@ -93,7 +93,7 @@ impl Maker<'_> {
                 None => years.push((month.year(), 1)),
             }
             let place = usize::from(month.first().month().unsigned_abs()) - 1;
-            heads.push(Head { name: names[place], begins_year });
+            heads.push(Head { name: month_names[place], begins_year });
         }
         let rows = cells.chunk_by(|one, other| one.endpoint_name == other.endpoint_name);
         let is_meant = |row: &&[&Cell]| {

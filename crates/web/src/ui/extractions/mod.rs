@@ -13,7 +13,7 @@ mod task;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{get, post};
+use axum::routing::get;
 use lavra_extract::store::Store;
 
 use crate::app::{App, Site};
@@ -24,7 +24,7 @@ pub(crate) fn routes() -> Router<Site> {
         .route("/ui/extractions", get(sources::list))
         .route("/ui/extractions/new", get(new::page).post(new::act))
         .route("/ui/extractions/{source}", get(source::show))
-        .route("/ui/extractions/{source}/order", post(order::act))
+        .route("/ui/extractions/{source}/order", get(order::page).post(order::act))
         .route("/ui/extractions/{source}/{task}", get(task::show))
         .route("/ui/extractions/{source}/{task}/pages/{page}", get(body::show))
 }

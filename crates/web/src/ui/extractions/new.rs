@@ -186,16 +186,18 @@ fn boxes(source: &Source, chosen: &[String]) -> Vec<EndpointBox> {
     source.endpoints.iter().map(a_box).collect()
 }
 
+/// What a plan has of one endpoint.
+#[derive(Default)]
+struct Sums {
+    months: i64,
+    new: i64,
+    complete: i64,
+    requests: i64,
+}
+
 impl PlanView {
     fn new(forecast: &Forecast, shell: &Shell) -> Self {
         let f = &shell.f;
-        #[derive(Default)]
-        struct Sums {
-            months: i64,
-            new: i64,
-            complete: i64,
-            requests: i64,
-        }
         let mut of_endpoint: BTreeMap<&str, Sums> = BTreeMap::new();
         for task in &forecast.tasks {
             let sums = of_endpoint.entry(&task.planned.endpoint_name).or_default();
@@ -229,7 +231,8 @@ pub(super) async fn page(
     Asked(mut typed): Asked<Typed>,
 ) -> Result<Response, Problem> {
     if typed.source.is_empty() && typed.other.is_none() {
-        typed.source = Source::built_in_names().first().copied().unwrap_or_default().to_owned();
+        let first = Source::built_in_names().first().copied().unwrap_or_default();
+        first.clone_into(&mut typed.source);
     }
     let last = last_order(&app.tasks, &typed.source).await?;
     if let Some(last) = last.filter(|_| visitor.may_operate) {

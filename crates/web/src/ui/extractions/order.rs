@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use lavra_extract::export::Format;
@@ -26,10 +27,32 @@ use crate::access::Form;
 use crate::app::App;
 use crate::path::Id;
 use crate::problem::Problem;
+use crate::ui::asked::Asked;
 use crate::ui::confirm::ConfirmPage;
-use crate::ui::page::{Section, Shell, back_to, local, show};
+use crate::ui::page::{Said, Section, Shell, back_to, local, show};
 use crate::ui::texts::Extractions as Words;
 use crate::ui::visitor::Visitor;
+
+#[derive(Template)]
+#[template(path = "order.html")]
+struct OrderPage {
+    shell: Shell,
+    t: &'static Words,
+    name: String,
+}
+
+/// The forms of an audit and an export. They are no part of a page that is made anew all the time.
+pub(super) async fn page(
+    State(app): State<Arc<App>>,
+    Id(name): Id<String>,
+    visitor: Visitor,
+    Asked(said): Asked<Said>,
+) -> Result<Response, Problem> {
+    extracted(&app, &name).await?;
+    let t = Words::of(visitor.language);
+    let shell = Shell::new(visitor, Section::Extractions, format!("{}: {name}", t.more));
+    Ok(show(&OrderPage { shell: shell.saying(said.text()), t, name }))
+}
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]

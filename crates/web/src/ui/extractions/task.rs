@@ -9,7 +9,7 @@ use axum::response::Response;
 use jiff::Timestamp;
 use lavra_extract::Month;
 use lavra_extract::look::{self, Outcome, PageLine, Shown, Which};
-use lavra_extract::model::{ExtractionId, Window};
+use lavra_extract::model::{ExtractionId, Status, Window};
 use lavra_extract::source::Source;
 use lavra_extract::store::{Scope, Slice, Store};
 use serde::Deserialize;
@@ -38,6 +38,7 @@ pub(super) struct Query {
 
 #[derive(Template)]
 #[template(path = "extraction.html")]
+#[expect(clippy::struct_excessive_bools, reason = "each is shown or not")]
 struct TaskPage {
     shell: Shell,
     t: &'static Words,
@@ -121,13 +122,13 @@ pub(super) async fn show(
         f.bytes(bytes)
     );
     let all = task.total_pages.unwrap_or(0);
-    use lavra_extract::model::Status::{Complete, Discovering, Fetching};
-    let percent = if task.status == Complete { 100 } else { (pages * 100 / all.max(1)).min(99) };
+    let percent =
+        if task.status == Status::Complete { 100 } else { (pages * 100 / all.max(1)).min(99) };
     let page = TaskPage {
         slug: say::slug(task.status),
         state: say::name(task.status, t),
         percent,
-        is_open: matches!(task.status, Discovering | Fetching),
+        is_open: matches!(task.status, Status::Discovering | Status::Fetching),
         verdict: say::verdict(task.verdict.as_deref(), t, f),
         facts: facts(&shown, stored, t, &shell),
         windows: shown.windows.iter().map(|window| WindowRow::new(window, f)).collect(),
@@ -136,7 +137,7 @@ pub(super) async fn show(
         missing_runs: runs(&shown.missing_runs),
         has_more_runs: shown.missing > named(&shown.missing_runs),
         next: part.lines.last().filter(|_| part.has_more).map(|line| line.page),
-        rows: part.lines.into_iter().map(|line| PageRow::new(line, t, f)).collect(),
+        rows: part.lines.iter().map(|line| PageRow::new(line, t, f)).collect(),
         is_first: after <= 0,
         only_missing,
         can_order: Source::built_in_names().contains(&source.as_str())
@@ -231,7 +232,7 @@ impl WindowRow {
 }
 
 impl PageRow {
-    fn new(line: PageLine, t: &Words, f: &Format) -> Self {
+    fn new(line: &PageLine, t: &Words, f: &Format) -> Self {
         let (tone, outcome) = match line.outcome {
             Outcome::Data => ("ok", t.outcome_data),
             Outcome::Empty => ("calm", t.outcome_empty),

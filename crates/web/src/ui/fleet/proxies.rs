@@ -171,7 +171,9 @@ fn results(log: &[LogEntry]) -> HashMap<&str, Vec<bool>> {
             results.push(entry.event == EventKind::SessionReady);
         }
     }
-    all.values_mut().for_each(|results| results.reverse());
+    for results in all.values_mut() {
+        results.reverse();
+    }
     all
 }
 

@@ -168,7 +168,6 @@ pub(super) async fn list(
     let names: Vec<(String, String)> =
         workers.into_iter().map(|worker| (worker.id.0, worker.name)).collect();
     let is = |wanted: &[MissionState]| state.is_none_or(|state| wanted.contains(&state));
-    use MissionState::{Bank, Failed, Queued, Scraping, Storing};
     let page = ListPage {
         heading,
         total: shell.f.number(MissionState::ALL.iter().map(|it| it.count(&counts)).sum::<i64>()),
@@ -180,9 +179,9 @@ pub(super) async fn list(
         next,
         is_first,
         can: Can {
-            queue: is(&[Bank]),
-            cancel: is(&[Bank, Queued, Scraping, Storing]),
-            retry: is(&[Failed]),
+            queue: is(&[MissionState::Bank]),
+            cancel: state.is_none_or(MissionState::is_open),
+            retry: is(&[MissionState::Failed]),
         },
         query,
         shell,

@@ -27,6 +27,7 @@ const MOST: usize = 2000;
 
 #[derive(Template)]
 #[template(path = "mission.html")]
+#[expect(clippy::struct_excessive_bools, reason = "each is shown or not")]
 struct MissionPage {
     shell: Shell,
     m: &'static Missions,

@@ -69,8 +69,8 @@ fn field(text: &str, least: u16, most: u16, names: &[&str]) -> Option<Field> {
         return Some(Field::Any);
     }
     let value = |text: &str| {
-        let named = names.iter().position(|name| text.eq_ignore_ascii_case(name));
-        let value = match named {
+        let known = names.iter().position(|name| text.eq_ignore_ascii_case(name));
+        let value = match known {
             Some(place) => place as u16 + least,
             None => text.parse().ok()?,
         };
@@ -139,6 +139,7 @@ fn clocks(minutes: &[u16], hours: &[u16]) -> Option<Vec<String>> {
     Some(hours.iter().flat_map::<Vec<String>, _>(of_hour).collect())
 }
 
+#[expect(clippy::option_option, reason = "nothing to say is not the same as not knowing how to")]
 fn days(day: &Field, weekday: &Field, is_english: bool) -> Option<Option<String>> {
     let and = if is_english { "and" } else { "e" };
     let of_month = |days: &[u16]| match (is_english, days.len()) {
@@ -175,10 +176,11 @@ fn of_week(days: &[u16], is_english: bool) -> String {
         return if is_english { "from Monday to Friday" } else { "de segunda a sexta" }.to_owned();
     }
     let names = if is_english { ENGLISH } else { PORTUGUESE };
-    let named: Vec<String> = days.iter().map(|day| names[usize::from(*day)].to_owned()).collect();
-    if is_english { format!("on {}", join(&named, "and")) } else { join(&named, "e") }
+    let chosen: Vec<String> = days.iter().map(|day| names[usize::from(*day)].to_owned()).collect();
+    if is_english { format!("on {}", join(&chosen, "and")) } else { join(&chosen, "e") }
 }
 
+#[expect(clippy::option_option, reason = "nothing to say is not the same as not knowing how to")]
 fn months(month: &Field, is_english: bool) -> Option<Option<String>> {
     const ENGLISH: [&str; 12] = [
         "January",
@@ -213,10 +215,10 @@ fn months(month: &Field, is_english: bool) -> Option<Option<String>> {
         Field::Every(_) => return None,
         Field::These(months) => {
             let names = if is_english { ENGLISH } else { PORTUGUESE };
-            let named: Vec<String> =
+            let chosen: Vec<String> =
                 months.iter().map(|month| names[usize::from(*month - 1)].to_owned()).collect();
             let (word, and) = if is_english { ("in", "and") } else { ("em", "e") };
-            Some(format!("{word} {}", join(&named, and)))
+            Some(format!("{word} {}", join(&chosen, and)))
         }
     })
 }

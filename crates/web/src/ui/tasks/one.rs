@@ -37,6 +37,7 @@ pub(super) struct Query {
 
 #[derive(Template)]
 #[template(path = "task.html")]
+#[expect(clippy::struct_excessive_bools, reason = "each is shown or not")]
 struct TaskPage {
     shell: Shell,
     t: &'static Words,

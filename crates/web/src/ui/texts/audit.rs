@@ -10,7 +10,6 @@ texts!(Audit {
     tab_workers: "Desempenho" | "Performance";
     tab_proxies: "Proxies" | "Proxies";
     as_json: "JSON" | "JSON";
-    as_csv: "CSV" | "CSV";
 
     // the window
     window: "Período" | "Window";

@@ -82,6 +82,7 @@ macro_rules! texts {
     ($(#[$meta:meta])* $room:ident { $($name:ident: $portuguese:literal | $english:literal;)+ }) => {
         $(#[$meta])*
         #[derive(Debug)]
+        #[allow(clippy::struct_field_names, reason = "texts are named by what they say")]
         pub(crate) struct $room {
             $(pub(crate) $name: &'static str,)+
         }

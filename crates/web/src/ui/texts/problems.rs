@@ -11,6 +11,7 @@ pub(crate) fn problem(code: Code, language: Language) -> (&'static str, &'static
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a line for each code")]
 fn portuguese(code: Code) -> (&'static str, &'static str) {
     match code {
         Code::BadId => ("O id no caminho não é um id", "Ids são UUIDs, como as respostas os dão."),
@@ -20,9 +21,6 @@ fn portuguese(code: Code) -> (&'static str, &'static str) {
         ),
         Code::BadHeader => {
             ("Um cabeçalho do pedido está errado", "O detalhe diz qual e como deveria ser.")
-        }
-        Code::ExtractionNotFound => {
-            ("O plano da fonte não tem esta tarefa", "GET /extractions/{source} lista as que há.")
         }
         Code::RequestUnderWay => (
             "Um pedido com esta chave ainda está em andamento",
@@ -62,6 +60,9 @@ fn portuguese(code: Code) -> (&'static str, &'static str) {
             "Nada desta fonte foi extraído aqui",
             "Extraia primeiro: lavra extract run FONTE --from MÊS --to MÊS.",
         ),
+        Code::ExtractionNotFound => {
+            ("O plano da fonte não tem esta tarefa", "GET /extractions/{source} lista todas.")
+        }
         Code::KeyNotFound => ("Não há tal chave", "GET /keys e lavra key list têm os ids."),
         Code::FleetNotFound => (
             "Não há tal missão, worker, proxy ou writer",

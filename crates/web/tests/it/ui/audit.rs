@@ -182,10 +182,10 @@ async fn odd_addresses_are_no_fault_of_the_server(place: Place) {
     let long = "x".repeat(10_000);
     for odd in ODD.iter().copied().chain([long.as_str()]) {
         let value: String = url::form_urlencoded::byte_serialize(odd.as_bytes()).collect();
-        let log =
+        let fields =
             ["mission", "without_mission", "event", "worker", "proxy", "error", "since", "until"];
         let window = ["hours", "since", "before"];
-        let of_log = log.iter().chain(&["before"]).map(|name| ("/ui/audit", *name));
+        let of_log = fields.iter().chain(&["before"]).map(|name| ("/ui/audit", *name));
         let of_reports = ["failures", "workers", "proxies"].into_iter();
         let paths = of_log
             .map(|(path, name)| format!("{path}?{name}={value}"))

@@ -280,12 +280,12 @@ async fn what_is_there_is_taken_up_refreshed_audited_and_exported(place: Place) 
     assert_eq!(input["endpoints"], json!(["contratos_publicacao"]));
 
     let audit = [("do", "audit"), ("from", "2024-01"), ("repair", "yes")];
-    let done = browser.submit(SOURCE, ORDER, &audit).await;
+    let done = browser.submit(ORDER, ORDER, &audit).await;
     assert!(done.header("location").unwrap().starts_with("/ui/tasks/"), "{done:?}");
     let (kind, input) = last().await;
     assert_eq!((kind.as_str(), &input["repair"]), ("extract_audit", &json!(true)));
     let export = [("do", "export"), ("format", "csv"), ("out", "a/b"), ("partial", "yes")];
-    browser.submit(SOURCE, ORDER, &export).await;
+    browser.submit(ORDER, ORDER, &export).await;
     let (kind, input) = last().await;
     assert_eq!((kind.as_str(), &input["format"]), ("extract_export", &json!("csv")));
     assert_eq!((&input["out"], &input["partial"]), (&json!("a/b"), &json!(true)));
@@ -377,9 +377,10 @@ async fn who_may_only_look_is_offered_nothing_else() {
         let (_, key) = server.make_key(role).await;
         let mut browser = Browser::new(&server);
         browser.log_in(&key).await;
-        for path in [SOURCE, &format!("{SOURCE}/{TASK}")] {
+        for path in [SOURCE, &format!("{SOURCE}/{TASK}"), ORDER] {
             let page = browser.get(path).await;
-            assert_eq!(page.text.contains("/order\""), is_offered, "{role} {path}");
+            let offers = page.text.contains("pncp/order\" method=\"post\"");
+            assert_eq!(offers, is_offered, "{role} {path}");
         }
         let new = browser.get(NEW).await;
         assert_eq!(new.text.contains("value=\"plan\""), is_offered, "{role}");
