@@ -62,9 +62,8 @@ pub(super) struct Row {
 /// What a worker did.
 #[derive(Clone, Debug)]
 pub(super) struct Done {
-    pub(super) completed: String,
-    pub(super) failed: String,
-    pub(super) has_failed: bool,
+    pub(super) completed: i64,
+    pub(super) failed: i64,
     pub(super) average: Option<String>,
 }
 
@@ -145,9 +144,8 @@ pub(super) async fn performance(
     let rows = fleet.performance(Window::since(since)).await?;
     let read = |row: Performance| {
         let done = Done {
-            completed: shell.f.number(row.completed_count),
-            failed: shell.f.number(row.failed_count),
-            has_failed: row.failed_count > 0,
+            completed: row.completed_count,
+            failed: row.failed_count,
             average: row.avg_duration_ms.map(|millis| shell.f.millis(millis as i64)),
         };
         (row.worker_id, done)
