@@ -158,7 +158,11 @@ function soon() {
 function listen() {
   stream?.close();
   stream = new EventSource("/ui/events");
-  stream.addEventListener("open", () => show(paused ? "paused" : "on"));
+  stream.addEventListener("open", () => {
+    show(paused ? "paused" : "on");
+    // Something may have happened between the making of this page and now, and nobody was told.
+    soon();
+  });
   stream.addEventListener("error", () => {
     show("lost");
     if (stream.readyState === EventSource.CLOSED) setTimeout(listen, 2000);

@@ -86,7 +86,7 @@ test("without a script everything can be done, and the page asks again by itself
   await page.locator("tbody input[name=id]").first().check();
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.getByRole("heading", { name: "Are you sure?" }).waitFor();
-  await page.getByText("1 missions").waitFor();
+  await page.getByText("1 mission", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Yes, go on" }).click();
   await page.getByText("1 canceled").waitFor();
   await page.getByLabel("All that match the filters").check();

@@ -42,6 +42,11 @@ impl Format {
         text
     }
 
+    /// `1 missão`, `2 missões`.
+    pub(crate) fn counted(&self, number: i64, one: &str, many: &str) -> String {
+        format!("{} {}", self.number(number), if number == 1 { one } else { many })
+    }
+
     /// With one digit after the comma where it is small.
     pub(crate) fn decimal(&self, number: f64) -> String {
         if number.abs() >= 10.0 {
@@ -145,6 +150,9 @@ mod tests {
             assert_eq!((pt.number(number), en.number(number)), (portuguese.into(), english.into()));
         }
         assert_eq!((pt.decimal(2.25), en.decimal(2.25)), ("2,2".into(), "2.2".into()));
+        assert_eq!(pt.counted(1, "missão", "missões"), "1 missão");
+        assert_eq!(pt.counted(1200, "missão", "missões"), "1.200 missões");
+        assert_eq!(pt.counted(0, "missão", "missões"), "0 missões");
         assert_eq!((pt.bytes(1_572_864), en.bytes(900)), ("1,5 MiB".into(), "900 B".into()));
     }
 

@@ -68,8 +68,7 @@ pub(super) struct Tile {
 #[derive(Debug)]
 struct WaitRow {
     what: &'static str,
-    who: &'static str,
-    href: &'static str,
+    href: String,
     count: String,
     age: Option<String>,
 }
@@ -160,12 +159,22 @@ async fn overview(
         waits: waits
             .iter()
             .map(|wait| {
-                let is_mission = wait.who == Waiter::Mission;
+                let (one, many) = match wait.who {
+                    Waiter::Mission => (t.waits_mission, t.waits_missions),
+                    Waiter::Worker => (t.waits_worker, t.waits_workers),
+                };
                 WaitRow {
                     what: words::waits_for(wait.what, control.mode, shell.words),
-                    who: if is_mission { t.waits_missions } else { t.waits_workers },
-                    href: if is_mission { "/ui/missions?state=waiting" } else { "/ui/workers" },
-                    count: shell.f.number(wait.count),
+                    href: match (wait.who, wait.what) {
+                        (Waiter::Worker, _) => "/ui/workers".into(),
+                        (Waiter::Mission, WaitsFor::Turn | WaitsFor::Write) => {
+                            "/ui/missions?state=queued".into()
+                        }
+                        (Waiter::Mission, WaitsFor::Named(waiting)) => {
+                            format!("/ui/missions?waiting={}", waiting.as_str())
+                        }
+                    },
+                    count: shell.f.counted(wait.count, one, many),
                     age: wait.since.map(|since| shell.f.age(since)),
                 }
             })

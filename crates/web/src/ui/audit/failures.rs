@@ -1,27 +1,24 @@
-//! Missions that failed, each time they did, newest first. What the report of the API has, a page at a
-//! time.
-
-use std::collections::HashMap;
+//! Missions that failed, each time they did, newest first, a page at a time.
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use lavra_fleet::Fleet;
 use lavra_fleet::code::ErrorCode;
-use lavra_fleet::model::{EventKind, LogEntry, Mission, MissionId};
-use lavra_fleet::store::{Filter, LogFilter};
+use lavra_fleet::model::MissionStatus;
+use lavra_fleet::report::{self, Failure};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::Tab;
-use super::log::{cut, place};
+use super::log::place;
 use super::when::{When, Window};
 use crate::problem::Problem;
 use crate::ui::asked::Asked;
 use crate::ui::page::{self, Section, Shell};
 use crate::ui::texts::{Audit, Missions};
 use crate::ui::visitor::Visitor;
-use crate::ui::words::{self, State as MissionState};
+use crate::ui::words;
 
 const PAGE: usize = 50;
 const USUAL: i64 = 24;
@@ -72,20 +69,12 @@ pub(super) async fn show(
 ) -> Result<Response, Problem> {
     let (t, m) = (Audit::of(visitor.language), Missions::of(visitor.language));
     let shell = Shell::new(visitor, Section::Audit, t.failures_title).follows("missions");
-    let filter = LogFilter {
-        events: vec![EventKind::MissionFailed],
-        since: Some(window.begin(fleet.store.clock().now(), USUAL)),
-        before: query.before.as_deref().map(place).transpose()?,
-        limit: PAGE + 1,
-        ..LogFilter::default()
-    };
-    let mut log = fleet.store.log(&filter).await?;
-    let next = cut(&mut log, PAGE);
-    let missions = missions_of(&fleet, &log).await?;
-    let row = |entry: LogEntry| {
-        let mission = missions.get(entry.mission_id.as_ref()?)?;
-        Some(Row::new(&entry, mission, m, &shell))
-    };
+    let since = report::Window::since(window.begin(fleet.store.clock().now(), USUAL));
+    let before = query.before.as_deref().map(place).transpose()?;
+    let mut failures = fleet.failures(since, before, PAGE + 1).await?;
+    let more = failures.len() > PAGE;
+    failures.truncate(PAGE);
+    let last = failures.last().filter(|_| more);
     let page = FailuresPage {
         tabs: Tab::Failures.all(t),
         here: "/ui/audit/failures",
@@ -93,8 +82,8 @@ pub(super) async fn show(
         choices: window.choices(USUAL, t),
         since: window.since.map(When::field).unwrap_or_default(),
         window_text: window.text(USUAL),
-        rows: log.into_iter().filter_map(row).collect(),
-        next,
+        next: last.map(|last| format!("{}/{}", last.failed_at, last.log_id)),
+        rows: failures.into_iter().map(|it| Row::new(it, t, m, &shell)).collect(),
         is_first: query.before.is_none(),
         shell,
         t,
@@ -102,43 +91,34 @@ pub(super) async fn show(
     Ok(page::show(&page))
 }
 
-/// The missions that entries name.
-async fn missions_of(
-    fleet: &Fleet,
-    log: &[LogEntry],
-) -> Result<HashMap<MissionId, Mission>, Problem> {
-    let mut ids: Vec<MissionId> = log.iter().filter_map(|it| it.mission_id.clone()).collect();
-    ids.sort();
-    ids.dedup();
-    if ids.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let limit = ids.len();
-    let found = fleet.store.missions(&Filter { ids, ..Filter::default() }, None, limit).await?;
-    Ok(found.into_iter().map(|mission| (mission.id.clone(), mission)).collect())
-}
-
 impl Row {
-    fn new(entry: &LogEntry, mission: &Mission, m: &Missions, shell: &Shell) -> Self {
-        let text = |name: &str| entry.details.get(name).and_then(Value::as_str);
-        let code: Option<ErrorCode> = text("error_code").and_then(|code| code.parse().ok());
-        let code = code.or(mission.error_code);
-        let message = text("error_message").or(mission.error_message.as_deref());
-        let retries = entry.details.get("retry_count").and_then(Value::as_i64);
-        let state = MissionState::of(mission);
+    fn new(failure: Failure, t: &Audit, m: &Missions, shell: &Shell) -> Self {
+        // What the entry says is of that time; the mission's own may be of a later failure.
+        let text = |name: &str| failure.details.get(name).and_then(Value::as_str);
+        let code = text("error_code").or(failure.error_code.as_deref());
+        let code: Option<ErrorCode> = code.and_then(|code| code.parse().ok());
+        let message = text("error_message").or(failure.error_message.as_deref());
+        let retries = failure.details.get("retry_count").and_then(Value::as_i64);
+        let (slug, state) = match failure.status {
+            MissionStatus::Queued => ("queued", m.one_queued),
+            MissionStatus::Running => ("running", t.under_way),
+            MissionStatus::Completed => ("completed", m.one_completed),
+            MissionStatus::Failed => ("failed", m.one_failed),
+            MissionStatus::Canceled => ("canceled", m.one_canceled),
+        };
         Self {
-            key: entry.id.0.clone(),
-            id: mission.id.0.clone(),
-            short: words::short(&mission.id.0).to_owned(),
-            slug: state.slug(),
-            state: state.name(m),
+            short: words::short(&failure.id.0).to_owned(),
+            slug,
+            state,
             code,
             code_says: code.map_or("", |code| words::error(code, shell.words)),
             message: message.unwrap_or_default().to_owned(),
-            retries: shell.f.number(retries.unwrap_or_else(|| i64::from(mission.retry_count))),
-            iso: shell.f.iso(entry.timestamp),
-            time: shell.f.time(entry.timestamp),
-            ago: shell.f.ago(entry.timestamp),
+            retries: shell.f.number(retries.unwrap_or_else(|| i64::from(failure.retry_count))),
+            iso: shell.f.iso(failure.failed_at),
+            time: shell.f.time(failure.failed_at),
+            ago: shell.f.ago(failure.failed_at),
+            key: failure.log_id.0,
+            id: failure.id.0,
         }
     }
 }

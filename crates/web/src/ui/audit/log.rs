@@ -29,6 +29,8 @@ pub(super) struct Query {
     #[serde(default)]
     event: Vec<EventKind>,
     worker: Option<String>,
+    /// By its name.
+    proxy: Option<String>,
     error: Option<ErrorCode>,
     since: Option<When>,
     until: Option<When>,
@@ -43,6 +45,7 @@ impl Query {
             without_mission: self.without_mission.is_some(),
             events: self.event.clone(),
             worker: self.worker.clone().map(WorkerId),
+            proxy: self.proxy.clone(),
             error_code: self.error,
             since: self.since.map(|time| time.0),
             until: self.until.map(|time| time.0),
@@ -52,8 +55,20 @@ impl Query {
         })
     }
 
-    /// The conditions as the query of an address: of ours, and of the API, which calls one otherwise.
-    fn text(&self, error: &str) -> String {
+    /// The conditions as the query of an address.
+    fn text(&self) -> String {
+        let events = self.event.iter().map(|event| event.as_str().to_owned()).collect();
+        self.text_with(events, "error")
+    }
+
+    /// The same for the API, which takes several events with commas in between.
+    fn api_text(&self) -> String {
+        let events: Vec<&str> = self.event.iter().map(|event| event.as_str()).collect();
+        let events = if events.is_empty() { Vec::new() } else { vec![events.join(",")] };
+        self.text_with(events, "error_code")
+    }
+
+    fn text_with(&self, events: Vec<String>, error: &str) -> String {
         let mut text = form_urlencoded::Serializer::new(String::new());
         let mut put = |name: &str, value: Option<&str>| {
             if let Some(value) = value {
@@ -62,8 +77,9 @@ impl Query {
         };
         put("mission", self.mission.as_deref());
         put("without_mission", self.without_mission.as_ref().map(|_| "true"));
-        self.event.iter().for_each(|event| put("event", Some(event.as_str())));
+        events.iter().for_each(|event| put("event", Some(event)));
         put("worker", self.worker.as_deref());
+        put("proxy", self.proxy.as_deref());
         put(error, self.error.map(ErrorCode::as_str));
         put("since", self.since.map(|time| time.0.to_string()).as_deref());
         put("until", self.until.map(|time| time.0.to_string()).as_deref());
@@ -79,7 +95,7 @@ pub(super) fn place(text: &str) -> Result<(Timestamp, LogId), Problem> {
 }
 
 /// Cuts what was read to a page, and says where the next one begins.
-pub(super) fn cut(entries: &mut Vec<LogEntry>, page: usize) -> Option<String> {
+fn cut(entries: &mut Vec<LogEntry>, page: usize) -> Option<String> {
     let more = entries.len() > page;
     entries.truncate(page);
     let last = entries.last().filter(|_| more);
@@ -97,6 +113,7 @@ struct LogPage {
     api_text: String,
     events: Vec<(&'static str, &'static str, bool)>,
     workers: Vec<(String, String)>,
+    proxies: Vec<String>,
     entries: Vec<EntryRow>,
     next: Option<String>,
     is_first: bool,
@@ -110,20 +127,23 @@ pub(super) async fn show(
 ) -> Result<Response, Problem> {
     let t = Audit::of(visitor.language);
     let filter = query.filter()?;
-    let (mut log, workers) = tokio::try_join!(fleet.store.log(&filter), fleet.store.workers())?;
+    let store = &fleet.store;
+    let (mut log, workers, proxies) =
+        tokio::try_join!(store.log(&filter), store.workers(), store.proxies())?;
     let shell = Shell::new(visitor, Section::Audit, t.log_title).follows("missions fleet");
     let next = cut(&mut log, PAGE);
-    let query_text = query.text("error");
+    let query_text = query.text();
     let event = |event: &EventKind| (event.as_str(), tone(*event), query.event.contains(event));
     let page = LogPage {
         tabs: Tab::Log.all(t),
         events: EventKind::ALL.iter().map(event).collect(),
         entries: log.into_iter().map(|it| EntryRow::new(it, &shell).naming(&workers)).collect(),
+        proxies: proxies.iter().map(|proxy| proxy.label().to_owned()).collect(),
         workers: workers.into_iter().map(|worker| (worker.id.0, worker.name)).collect(),
         next,
         is_first: query.before.is_none(),
         is_narrowed: !query_text.is_empty(),
-        api_text: query.text("error_code"),
+        api_text: query.api_text(),
         query_text,
         query,
         shell,

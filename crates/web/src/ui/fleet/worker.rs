@@ -68,7 +68,7 @@ pub(super) async fn show(
         store.log(&by_worker),
     )?;
     let proxy = users(&proxies).get(&worker.id).map(|label| (*label).to_owned());
-    let done = done.remove(&worker.name);
+    let done = done.remove(&worker.id);
     let page = WorkerPage {
         message: worker.error_message.clone().filter(|_| worker.error_code.is_some()),
         facts: facts(&worker, proxy.clone(), settings.session_limit, t, &shell),

@@ -62,9 +62,8 @@ pub(super) struct Row {
 /// What a worker did.
 #[derive(Clone, Debug)]
 pub(super) struct Done {
-    pub(super) completed: String,
-    pub(super) failed: String,
-    pub(super) has_failed: bool,
+    pub(super) completed: i64,
+    pub(super) failed: i64,
     pub(super) average: Option<String>,
 }
 
@@ -112,7 +111,7 @@ pub(super) async fn list(
     let (shown, next) = paged(shown, query.after.as_deref(), |worker| &worker.id.0);
     let row = |worker: Worker| {
         let proxy = users.get(&worker.id).map(|label| (*label).to_owned());
-        let done = done.get(&worker.name).cloned();
+        let done = done.get(&worker.id).cloned();
         Row::new(worker, proxy, done, settings.session_limit, t, &shell)
     };
     let page = ListPage {
@@ -135,22 +134,21 @@ pub(super) fn users(proxies: &[Proxy]) -> HashMap<&WorkerId, &str> {
     used.collect()
 }
 
-/// What each worker did in the last days, by name.
+/// What each worker did in the last days.
 pub(super) async fn performance(
     fleet: &Fleet,
     shell: &Shell,
-) -> lavra_fleet::Result<HashMap<String, Done>> {
+) -> lavra_fleet::Result<HashMap<WorkerId, Done>> {
     let now = fleet.store.clock().now();
     let since = now.saturating_sub(WEEK).unwrap_or(Timestamp::MIN);
     let rows = fleet.performance(Window::since(since)).await?;
     let read = |row: Performance| {
         let done = Done {
-            completed: shell.f.number(row.completed_count),
-            failed: shell.f.number(row.failed_count),
-            has_failed: row.failed_count > 0,
+            completed: row.completed_count,
+            failed: row.failed_count,
             average: row.avg_duration_ms.map(|millis| shell.f.millis(millis as i64)),
         };
-        (row.worker_name, done)
+        (row.worker_id, done)
     };
     Ok(rows.into_iter().map(read).collect())
 }

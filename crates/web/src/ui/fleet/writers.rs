@@ -36,9 +36,8 @@ struct Row {
     slug: &'static str,
     state: &'static str,
     jobs: String,
-    completed: String,
-    failed: String,
-    has_failed: bool,
+    completed: i64,
+    failed: i64,
     test: Option<TestView>,
 }
 
@@ -86,14 +85,12 @@ impl Row {
             (true, false) => ("ready", t.in_reserve),
             (false, _) => ("inactive", t.inactive),
         };
-        let failed = load.map_or(0, |load| load.failed);
         Self {
             slug,
             state,
             jobs: shell.f.number(load.map_or(0, |load| load.under_way)),
-            completed: shell.f.number(load.map_or(0, |load| load.completed)),
-            failed: shell.f.number(failed),
-            has_failed: failed > 0,
+            completed: load.map_or(0, |load| load.completed),
+            failed: load.map_or(0, |load| load.failed),
             test: TestView::new(writer.last_test_at, writer.last_test_ok, t, shell),
             id: writer.id.0,
             name: writer.name,

@@ -83,6 +83,7 @@ pub(super) struct Choice {
     error: Option<String>,
     from: Option<String>,
     to: Option<String>,
+    waiting: Option<String>,
 }
 
 impl Choice {
@@ -97,6 +98,7 @@ impl Choice {
             ("error", &self.error),
             ("from", &self.from),
             ("to", &self.to),
+            ("waiting", &self.waiting),
         ];
         let fields = fields.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
         let filled = fields.filter(|(_, value)| !value.is_empty());
@@ -137,7 +139,7 @@ pub(super) async fn act(
         let page = ConfirmPage {
             says: choice.verb.says(m).into(),
             count: shell.f.number(count),
-            how_many: m.how_many_missions,
+            how_many: if count == 1 { m.how_many_mission } else { m.how_many_missions },
             action: "/ui/missions/act".into(),
             fields,
             back,

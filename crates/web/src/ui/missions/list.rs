@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use jiff::civil::Date;
 use lavra_fleet::Fleet;
 use lavra_fleet::code::ErrorCode;
-use lavra_fleet::model::{MediaType, Mission, MissionId, Mode, WorkerId};
+use lavra_fleet::model::{MediaType, Mission, MissionId, Mode, Waiting, WorkerId};
 use lavra_fleet::store::{Filter, WaitsFor};
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,8 @@ pub(super) struct Query {
     pub(super) from: Option<Date>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) to: Option<Date>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) waiting: Option<Waiting>,
     /// Where the page before ended.
     #[serde(skip_serializing)]
     before: Option<String>,
@@ -57,6 +59,8 @@ impl Query {
             worker: self.worker.clone().map(WorkerId),
             from: self.from,
             to: self.to,
+            waiting: self.waiting,
+            search: self.q.clone(),
             ..Filter::default()
         };
         if let Some(state) = self.state() {
@@ -81,7 +85,7 @@ impl Query {
 
     fn has_conditions(&self) -> bool {
         let without_state = Self { state: None, ..self.clone() };
-        without_state.filter() != Filter::default() || self.q.is_some()
+        without_state.filter() != Filter::default()
     }
 }
 

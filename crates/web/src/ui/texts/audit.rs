@@ -32,6 +32,7 @@ texts!(Audit {
     mission_id: "Id da missão" | "Mission id";
     without_mission: "Só entradas sem missão" | "Only entries without a mission";
     worker: "Worker" | "Worker";
+    proxy: "Proxy" | "Proxy";
     clear: "Limpar" | "Clear";
     apply: "Filtrar" | "Filter";
     log_empty: "Nada aconteceu ainda." | "Nothing has happened yet.";
@@ -54,6 +55,7 @@ texts!(Audit {
     failures_none: "Nenhuma missão falhou neste período." | "No mission failed in this window.";
     failed_at: "Falhou em" | "Failed at";
     now_is: "Hoje" | "Now";
+    under_way: "Em andamento" | "Under way";
     retries: "Novas tentativas" | "Retries";
 
     // performance

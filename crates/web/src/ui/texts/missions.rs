@@ -58,6 +58,7 @@ texts!(Missions {
     confirm_cancel: "Cancelar. Jobs em andamento recebem ordem de parar; isto não se desfaz."
         | "Cancel. Jobs under way are told to stop; this cannot be undone.";
     confirm_retry: "Tentar de novo as que falharam" | "Retry those that failed";
+    how_many_mission: "missão" | "mission";
     how_many_missions: "missões" | "missions";
     done_queued: "adicionadas à fila" | "added to the queue";
     done_canceled: "canceladas" | "canceled";

@@ -31,7 +31,9 @@ texts!(Overview {
     waits: "O que espera, e por quê" | "What waits, and for what";
     waits_none: "Nada espera." | "Nothing waits.";
     waits_for: "Espera por" | "Waits for";
+    waits_mission: "missão" | "mission";
     waits_missions: "missões" | "missions";
+    waits_worker: "worker" | "worker";
     waits_workers: "workers" | "workers";
     failures: "O que falhou, e por quê" | "What failed, and why";
     failures_none: "Nenhuma falha nas últimas 24 horas." | "No failure in the last 24 hours.";

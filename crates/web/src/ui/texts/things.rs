@@ -36,7 +36,9 @@ texts!(Things {
     none_in_state: "Nenhum neste estado." | "None in this state.";
     none_in_state_next: "Veja todos, ou escolha outro estado." | "See all of them, or choose another state.";
     last_days: "Últimos 7 dias" | "Last 7 days";
+    completed_one: "concluída" | "completed";
     completed: "concluídas" | "completed";
+    failed_one: "falha" | "failed";
     failed: "falhas" | "failed";
     average: "média" | "average";
     no_work_yet: "nada nestes dias" | "nothing in these days";

@@ -80,7 +80,7 @@ async fn the_log_is_narrowed_by_every_filter(place: Place) {
             entry(
                 None,
                 EventKind::SessionFailed,
-                json!({ "mark": "<apart>", "worker_id": "wrk_1", "error_code": "ERROR101" }),
+                json!({ "mark": "<apart>", "worker_id": "wrk_1", "proxy_name": "p 1", "error_code": "ERROR101" }),
                 hours(2),
             ),
         ],
@@ -95,6 +95,7 @@ async fn the_log_is_narrowed_by_every_filter(place: Place) {
         ("without_mission=yes".into(), &["apart"]),
         ("event=scrape_started&event=session_failed".into(), &["started", "apart"]),
         ("worker=wrk_1".into(), &["apart"]),
+        ("proxy=p+1".into(), &["apart"]),
         ("error=ERROR101".into(), &["apart"]),
         (format!("since={since}"), &["started", "apart"]),
         (format!("until={until}"), &["old"]),
@@ -181,7 +182,8 @@ async fn odd_addresses_are_no_fault_of_the_server(place: Place) {
     let long = "x".repeat(10_000);
     for odd in ODD.iter().copied().chain([long.as_str()]) {
         let value: String = url::form_urlencoded::byte_serialize(odd.as_bytes()).collect();
-        let fields = ["mission", "without_mission", "event", "worker", "error", "since", "until"];
+        let fields =
+            ["mission", "without_mission", "event", "worker", "proxy", "error", "since", "until"];
         let window = ["hours", "since", "before"];
         let of_log = fields.iter().chain(&["before"]).map(|name| ("/ui/audit", *name));
         let of_reports = ["failures", "workers", "proxies"].into_iter();

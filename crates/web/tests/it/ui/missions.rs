@@ -1,8 +1,12 @@
 //! Missions: chosen, queued, canceled, made, and looked at.
 
+use lavra_fleet::machine::{Guard, Step};
+use lavra_fleet::model::{MissionId, MissionStatus, Waiting};
+use lavra_fleet::store::Filter;
 use lavra_web::access::Role;
 use serde_json::{Value, json};
 
+use super::store::fleet;
 use crate::support::browser::{Browser, ODD};
 use crate::support::{Place, Server, on_each_engine};
 
@@ -10,6 +14,7 @@ on_each_engine!(
     missions_are_chosen_and_queued,
     a_cancellation_is_asked_for_twice,
     all_that_match_are_counted_before_it_is_done,
+    what_is_searched_for_is_all_that_is_acted_on,
     what_is_typed_wrong_does_not_cost_the_rest,
     a_file_is_imported,
     a_mission_shows_its_timeline_and_can_be_copied,
@@ -59,7 +64,7 @@ async fn a_cancellation_is_asked_for_twice(place: Place) {
     let form = [("do", "cancel"), ("id", ids[0].as_str())];
     let asked = browser.submit("/ui/missions", "/ui/missions/act", &form).await;
     assert_eq!(asked.status, 200);
-    assert!(asked.text.contains("Are you sure?") && asked.text.contains("1 missions"));
+    assert!(asked.text.contains("Are you sure?") && asked.text.contains("1 mission<"));
     assert_eq!(counts(&server).await["canceled"], 0);
     let form = [("do", "cancel"), ("id", ids[0].as_str()), ("confirmed", "yes")];
     browser.submit("/ui/missions", "/ui/missions/act", &form).await;
@@ -78,6 +83,29 @@ async fn all_that_match_are_counted_before_it_is_done(place: Place) {
     let done = browser.submit("/ui/missions", "/ui/missions/act", &form).await;
     assert!(done.header("location").unwrap().contains("10+added"), "{done:?}");
     assert_eq!(counts(&server).await["queued"], 10);
+}
+
+async fn what_is_searched_for_is_all_that_is_acted_on(place: Place) {
+    let server = Server::on(place).await;
+    let ids = bank(&server, 3).await;
+    let store = fleet(&server);
+    let of = Filter { ids: vec![MissionId::from(ids[0].as_str())], ..Filter::default() };
+    let mut mission = store.missions(&of, None, 1).await.unwrap().remove(0);
+    mission.status = MissionStatus::Failed;
+    mission.error_message = Some("Timeout at the door".into());
+    mission.waiting = Some(Waiting::Writer);
+    let step = Step { mission: Some((Guard::Queued, mission)), ..Step::default() };
+    assert_eq!(store.apply(vec![step]).await.unwrap(), [true]);
+    let mut browser = Browser::new(&server);
+    for query in ["q=timeout", "waiting=writer", "q=+TIMEOUT+&state=failed"] {
+        let page = browser.get(&format!("/ui/missions?{query}")).await;
+        assert!(page.text.contains(&ids[0]) && !page.text.contains(&ids[1]), "{query}");
+    }
+    for (name, value) in [("q", "timeout"), ("waiting", "writer")] {
+        let form = [("do", "retry"), ("matching", "yes"), (name, value)];
+        let asked = browser.submit("/ui/missions", "/ui/missions/act", &form).await;
+        assert!(asked.text.contains("1 mission<"), "{name}: {}", asked.text);
+    }
 }
 
 async fn what_is_typed_wrong_does_not_cost_the_rest(place: Place) {
