@@ -3,11 +3,15 @@
 import hashlib
 import json
 import os
+import re
 
 import schemathesis
 
 # What the server was filled with: a list of ids for each kind of path.
 KNOWN = json.loads(os.environ.get("LAVRA_KNOWN_IDS", "{}"))
+
+DAY = re.compile(r"^[0-9]{4}-(0[1-9]|1[0-2])(-[0-9]{2})?$")
+TYPE = re.compile(r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$")
 
 
 def half(value):
@@ -29,9 +33,17 @@ def map_path_parameters(context, path_parameters):
 
 @schemathesis.hook
 def map_body(context, body):
-    """A claim that is right waits for nothing; one that is wrong stays as it is."""
-    if isinstance(body, dict) and context.operation and context.operation.path == "/tasks:claim":
-        wait = body.get("wait_seconds")
-        if isinstance(wait, (int, float)) and not isinstance(wait, bool) and 0 < wait <= 30:
-            body["wait_seconds"] = 0
+    """A claim that is right waits for nothing; days and months that are right come in their order, and
+    tasks are of a type that is known. What is wrong stays as it is."""
+    if not isinstance(body, dict) or not context.operation:
+        return body
+    path = context.operation.path
+    wait = body.get("wait_seconds")
+    if path == "/tasks:claim" and type(wait) in (int, float) and 0 < wait <= 30:
+        body["wait_seconds"] = 0
+    first, last = body.get("from"), body.get("to")
+    if isinstance(first, str) and isinstance(last, str) and DAY.match(first) and DAY.match(last):
+        body["from"], body["to"] = sorted(["2024" + first[4:], "2024" + last[4:]])
+    if "type" in body and isinstance(body["type"], str) and TYPE.match(body["type"]):
+        body["type"] = "wordcount" if half(body["type"]) else body["type"]
     return body

@@ -105,7 +105,7 @@ fn last_of(first: Date, every: Every, to: Date) -> Date {
 fn checked(languages: &[String]) -> Result<Vec<String>> {
     let mut checked = Vec::with_capacity(languages.len());
     for language in languages {
-        let text = language.trim();
+        let text = language.as_str();
         let parts: Vec<&str> = text.split(['-', '_']).collect();
         let is_word = |part: &&str| {
             (1..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric())

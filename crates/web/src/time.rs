@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use lavra_extract::Month;
 use serde::{Deserialize, Deserializer, de};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
@@ -58,6 +59,28 @@ impl PartialSchema for Moment {
 
 impl ToSchema for Moment {}
 
+/// A month, as 2024-01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct YearMonth(pub(crate) Month);
+
+impl<'de> Deserialize<'de> for YearMonth {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let month = if text.len() == "2024-01".len() { text.parse().ok() } else { None };
+        let wrong = || de::Error::custom(format_args!("{text:?} is no month: as in 2024-01"));
+        month.map(Self).ok_or_else(wrong)
+    }
+}
+
+impl PartialSchema for YearMonth {
+    fn schema() -> RefOr<Schema> {
+        let pattern = Some(r"^\d{4}-(0[1-9]|1[0-2])$");
+        ObjectBuilder::new().schema_type(Type::String).pattern(pattern).into()
+    }
+}
+
+impl ToSchema for YearMonth {}
+
 #[cfg(test)]
 mod tests {
     use serde::de::IntoDeserializer;
@@ -78,6 +101,14 @@ mod tests {
         for bad in ["", "0000-01-01", "2023-02-29", "2024-2-29", "-009999-01-01", "20240229", "é"]
         {
             assert!(read::<Day>(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_month_is_a_month_and_no_day() {
+        assert!(read::<YearMonth>("2024-12").is_some());
+        for bad in ["", "2024-13", "2024-1", "2024-01-31", "-024-01"] {
+            assert!(read::<YearMonth>(bad).is_none(), "{bad}");
         }
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use lavra_extract::Month;
 use lavra_extract::export::Format;
 use lavra_extract::task::{
     AuditOrder, ExportOrder, Exports, ExtractAudit, ExtractExport, scope_of,
@@ -20,6 +19,7 @@ use crate::headers::KeyHeader;
 use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::Problem;
+use crate::time::YearMonth;
 use crate::wire::Task;
 
 /// What is to be audited; all of it where nothing is said.
@@ -27,10 +27,8 @@ use crate::wire::Task;
 #[serde(deny_unknown_fields)]
 #[schema(as = ExtractionAudit, example = json!({"from": "2024-01", "to": "2024-03", "repair": true}))]
 pub(crate) struct Audit {
-    #[schema(value_type = Option<String>, pattern = r"^\d{4}-\d{2}(-\d{2})?$")]
-    from: Option<Month>,
-    #[schema(value_type = Option<String>, pattern = r"^\d{4}-\d{2}(-\d{2})?$")]
-    to: Option<Month>,
+    from: Option<YearMonth>,
+    to: Option<YearMonth>,
     #[serde(default)]
     endpoints: Vec<String>,
     /// Asks the source for its totals anew.
@@ -73,8 +71,8 @@ pub(crate) async fn audit(
     let order = AuditOrder {
         source,
         definition: audit.definition,
-        from: audit.from,
-        to: audit.to,
+        from: audit.from.map(|month| month.0),
+        to: audit.to.map(|month| month.0),
         endpoints: audit.endpoints,
         against_source: audit.against_source,
         repair: audit.repair,
@@ -101,10 +99,8 @@ pub(crate) enum As {
     "from": "2024-01", "to": "2024-03", "format": "parquet", "out": "pncp/2024",
 }))]
 pub(crate) struct Export {
-    #[schema(value_type = Option<String>, pattern = r"^\d{4}-\d{2}(-\d{2})?$")]
-    from: Option<Month>,
-    #[schema(value_type = Option<String>, pattern = r"^\d{4}-\d{2}(-\d{2})?$")]
-    to: Option<Month>,
+    from: Option<YearMonth>,
+    to: Option<YearMonth>,
     #[serde(default)]
     endpoints: Vec<String>,
     format: As,
@@ -151,8 +147,8 @@ pub(crate) async fn export(
     let order = ExportOrder {
         source,
         definition: export.definition,
-        from: export.from,
-        to: export.to,
+        from: export.from.map(|month| month.0),
+        to: export.to.map(|month| month.0),
         endpoints: export.endpoints,
         format,
         out: export.out,

@@ -20,6 +20,7 @@ use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::{Code, Problem};
 use crate::tasks::{LONGEST_KEY, created};
+use crate::time::YearMonth;
 use crate::wire::Task;
 
 /// Which months of which endpoints.
@@ -30,11 +31,9 @@ use crate::wire::Task;
 }))]
 pub(crate) struct Run {
     /// The first month, as 2024-01.
-    #[schema(value_type = String, pattern = r"^\d{4}-\d{2}(-\d{2})?$")]
-    from: Month,
+    from: YearMonth,
     /// The last month.
-    #[schema(value_type = String, pattern = r"^\d{4}-\d{2}(-\d{2})?$")]
-    to: Month,
+    to: YearMonth,
     /// Names of endpoints, with or without the value of their fan-out; none is all usual ones.
     #[serde(default)]
     endpoints: Vec<String>,
@@ -52,8 +51,8 @@ impl Run {
         Order {
             source,
             definition: self.definition,
-            from: self.from,
-            to: self.to,
+            from: self.from.0,
+            to: self.to.0,
             endpoints: self.endpoints,
             refresh: self.refresh,
             retry: false,
@@ -127,10 +126,8 @@ pub(crate) async fn run(
 #[serde(deny_unknown_fields)]
 #[schema(as = ExtractionRetry, example = json!({"endpoints": ["contratos_publicacao"]}))]
 pub(crate) struct Retry {
-    #[schema(value_type = Option<String>, pattern = r"^\d{4}-\d{2}(-\d{2})?$")]
-    from: Option<Month>,
-    #[schema(value_type = Option<String>, pattern = r"^\d{4}-\d{2}(-\d{2})?$")]
-    to: Option<Month>,
+    from: Option<YearMonth>,
+    to: Option<YearMonth>,
     #[serde(default)]
     endpoints: Vec<String>,
     /// The text of its source file, for a source that does not come with the program.
@@ -164,16 +161,17 @@ pub(crate) async fn retry(
     JsonBody(part): JsonBody<Retry>,
 ) -> Result<Response, Problem> {
     check(&app, &source, part.definition.as_deref()).await?;
+    let (from, to) = (part.from.map(|month| month.0), part.to.map(|month| month.0));
     let order = Order {
         source,
         definition: part.definition,
-        from: part.from.unwrap_or(Month::FIRST),
-        to: part.to.unwrap_or(Month::LAST),
+        from: from.unwrap_or(Month::FIRST),
+        to: to.unwrap_or(Month::LAST),
         endpoints: part.endpoints,
         refresh: false,
         retry: true,
         base_url: part.base_url,
     };
-    scope_of(&order.source()?, part.from, part.to, &order.endpoints)?;
+    scope_of(&order.source()?, from, to, &order.endpoints)?;
     make::<Extract>(&app, &headers, &order).await
 }

@@ -18,6 +18,9 @@ use crate::path::Ids;
 use crate::problem::{Code, Problem};
 use crate::query::{Page, Params};
 
+/// The last page that there can be.
+const LAST: usize = i32::MAX as usize;
+
 fn no_such_task(id: &str) -> Problem {
     Problem::new(Code::ExtractionNotFound, format!("the plan has no task {id:?}"))
 }
@@ -59,8 +62,8 @@ pub(crate) struct Part {
     #[param(value_type = usize, required = false, minimum = 1, maximum = 1000, default = 100)]
     limit: Limit<100, 1000>,
     /// The `next_cursor` of the page before: a page number.
-    #[param(minimum = 0, maximum = 2_147_483_647, example = 100)]
-    cursor: Option<u32>,
+    #[param(value_type = Option<usize>, minimum = 1, maximum = 2_147_483_647, example = 100)]
+    cursor: Option<Limit<1, LAST>>,
 }
 
 /// The pages of a task, by number; those that are missing stand among them
@@ -91,7 +94,7 @@ pub(crate) async fn pages(
         return Err(no_such_task(&id.0));
     }
     let which = if part.missing { Which::Missing } else { Which::All };
-    let after = part.cursor.unwrap_or(0).into();
+    let after = part.cursor.map_or(0, |page| page.0 as i64);
     let pages = look::pages(&*store, &id, which, after, part.limit.0).await?;
     let last = pages.lines.last().filter(|_| pages.has_more);
     let next_cursor = last.map(|line| line.page.to_string());

@@ -19,17 +19,18 @@ use crate::openapi::Refused;
 use crate::path::Id;
 use crate::problem::{Code, Problem};
 use crate::query::{Page, Params};
+use crate::time::YearMonth;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
     /// The first month, as 2024-01.
-    #[param(value_type = Option<String>, pattern = r"^\d{4}-\d{2}(-\d{2})?$", example = "2024-01")]
-    from: Option<Month>,
+    #[param(example = "2024-01")]
+    from: Option<YearMonth>,
     /// The last month.
-    #[param(value_type = Option<String>, pattern = r"^\d{4}-\d{2}(-\d{2})?$", example = "2024-03")]
-    to: Option<Month>,
+    #[param(example = "2024-03")]
+    to: Option<YearMonth>,
     /// One endpoint, by its whole name.
     #[param(example = "contratos_publicacao")]
     endpoint: Option<String>,
@@ -46,11 +47,11 @@ pub(crate) struct Filter {
 /// Days are counted from here in a cursor: any number of them is one.
 const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 
-fn scope(from: Option<Month>, to: Option<Month>, endpoint: Option<String>) -> Scope {
+fn scope(from: Option<YearMonth>, to: Option<YearMonth>, endpoint: Option<String>) -> Scope {
     Scope {
         endpoints: endpoint.into_iter().collect(),
-        from: from.unwrap_or(Month::FIRST).first(),
-        to: to.unwrap_or(Month::LAST).last(),
+        from: from.map_or(Month::FIRST, |month| month.0).first(),
+        to: to.map_or(Month::LAST, |month| month.0).last(),
     }
 }
 
@@ -100,11 +101,11 @@ pub(crate) async fn list(
 #[into_params(parameter_in = Query)]
 pub(crate) struct Part {
     /// The first month, as 2024-01.
-    #[param(value_type = Option<String>, pattern = r"^\d{4}-\d{2}(-\d{2})?$", example = "2024-01")]
-    from: Option<Month>,
+    #[param(example = "2024-01")]
+    from: Option<YearMonth>,
     /// The last month.
-    #[param(value_type = Option<String>, pattern = r"^\d{4}-\d{2}(-\d{2})?$", example = "2024-03")]
-    to: Option<Month>,
+    #[param(example = "2024-03")]
+    to: Option<YearMonth>,
     /// One endpoint, by its whole name.
     #[param(example = "contratos_publicacao")]
     endpoint: Option<String>,

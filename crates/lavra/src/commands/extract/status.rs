@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::month;
 use crate::cli::ExtractStatus;
 use crate::client::Client;
 use crate::commands::task::{query, text};
@@ -47,11 +48,15 @@ pub(super) async fn run(
 
 /// All of it, page by page.
 async fn plan(client: &Client, args: &ExtractStatus) -> anyhow::Result<Vec<Value>> {
+    let named = |flag, text: &Option<String>| {
+        text.as_deref().map(|text| month(flag, text).map(|month| month.to_string())).transpose()
+    };
+    let months = (named("from", &args.from)?, named("to", &args.to)?);
     let (mut items, mut cursor) = (Vec::new(), None);
     loop {
         let query = query([
-            ("from", args.from.clone()),
-            ("to", args.to.clone()),
+            ("from", months.0.clone()),
+            ("to", months.1.clone()),
             ("endpoint", args.endpoint.clone()),
             ("limit", Some("1000".to_owned())),
             ("cursor", cursor),

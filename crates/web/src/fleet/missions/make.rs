@@ -7,7 +7,10 @@ use lavra_fleet::Fleet;
 use lavra_fleet::bank::Wanted;
 use lavra_fleet::service;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde_json::json;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use crate::body::{JsonBody, LARGE, TextBody, essence};
 use crate::fleet::words::{Every, MediaType};
@@ -34,12 +37,28 @@ pub(crate) struct Order {
     #[schema(min_items = 1)]
     media_types: Vec<MediaType>,
     /// A mission for each; several languages of one mission stand together.
-    #[schema(min_items = 1)]
+    #[schema(value_type = Vec<Languages>, min_items = 1)]
     languages: Vec<Vec<String>>,
     /// Into the queue at once.
     #[serde(default)]
     queue: bool,
 }
+
+/// The languages of one mission, as they are described.
+#[derive(Debug)]
+pub(crate) struct Languages;
+
+impl PartialSchema for Languages {
+    fn schema() -> RefOr<Schema> {
+        let language = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*$"))
+            .examples([json!("pt-BR")]);
+        ArrayBuilder::new().items(language).min_items(Some(1)).into()
+    }
+}
+
+impl ToSchema for Languages {}
 
 /// What came of missions that were asked for.
 #[derive(Debug, Serialize, ToSchema)]
