@@ -37,7 +37,7 @@ const LOOK_AT_MOST_EVERY: Duration = Duration::from_millis(50);
     "name": "wordcount on alpha",
     "types": ["wordcount"],
     "limit": 1,
-    "wait_seconds": 20,
+    "wait_seconds": 2,
 }))]
 pub(crate) struct Request {
     /// An id that the worker makes at its start; never used again after a restart.
