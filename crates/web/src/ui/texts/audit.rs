@@ -10,6 +10,7 @@ texts!(Audit {
     tab_workers: "Desempenho" | "Performance";
     tab_proxies: "Proxies" | "Proxies";
     as_json: "JSON" | "JSON";
+    as_csv: "CSV" | "CSV";
 
     // the window
     window: "Período" | "Window";

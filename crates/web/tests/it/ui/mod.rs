@@ -2,6 +2,8 @@
 //! browser: `crates/web/browser`.
 
 mod audit;
+mod dead_letters;
+mod extractions;
 mod fleet;
 mod help;
 mod missions;
@@ -9,3 +11,4 @@ mod overview;
 mod schedules;
 mod settings;
 mod store;
+mod tasks;
