@@ -373,3 +373,23 @@ pub(crate) fn keys() -> std::collections::BTreeSet<String> {
     collect("", &serde_json::to_value(file).unwrap(), &mut keys);
     keys.into_iter().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_the_package_has_only_settings_that_there_are() {
+        let packed = include_str!("../../../packaging/config/lavra.toml");
+        let is_setting = |line: &&str| !line.starts_with("# ");
+        let all: Vec<&str> =
+            packed.lines().filter(is_setting).map(|line| line.trim_start_matches('#')).collect();
+        let file: File = toml::from_str(&all.join("\n")).unwrap();
+        assert_eq!(file.listen.as_deref(), Some(DEFAULT_LISTEN));
+        assert_eq!(toml::to_string(&file.retention).unwrap(), {
+            toml::to_string(&Retention::default()).unwrap()
+        });
+        let as_packed: File = toml::from_str(packed).unwrap();
+        assert_eq!(as_packed.database.as_deref(), Some("/var/lib/lavra/lavra.duckdb"));
+    }
+}
