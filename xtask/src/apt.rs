@@ -26,6 +26,8 @@ pub(crate) enum Package {
     PythonVenv,
     Npm,
     Chromium,
+    Systemd,
+    Groff,
 }
 
 impl Package {
@@ -39,6 +41,8 @@ impl Package {
             Self::PythonVenv => &["python3-venv"],
             Self::Npm => &["nodejs", "npm"],
             Self::Chromium => &["chromium"],
+            Self::Systemd => &["systemd"],
+            Self::Groff => &["groff-base"],
         }
     }
 
@@ -53,6 +57,8 @@ impl Package {
             Self::PythonVenv => python_with("ensurepip"),
             Self::Npm => on_path("npm"),
             Self::Chromium => on_path("chromium"),
+            Self::Systemd => on_path("systemd-analyze"),
+            Self::Groff => on_path("groff"),
         }
     }
 

@@ -1,6 +1,8 @@
-//! The command line. Parsed by hand: eight verbs do not pay for a parser that every cold build compiles first.
+//! The command line. Parsed by hand: a dozen verbs do not pay for a parser that every cold build compiles first.
 
 use anyhow::{Result, bail};
+
+use crate::package::Profile;
 
 pub(crate) const HELP: &str = "\
 cargo xtask COMMAND
@@ -13,6 +15,7 @@ cargo xtask COMMAND
   check                       format, clippy, documentation, unused dependencies, licences and bans
   conformance                 the HTTP API against its own description, by schemathesis
   demo [-- arguments…]        build lavra and run `lavra demo`
+  package [--debug]           a Debian package, installed into a scratch root and tried there
   bench [NAME [-- arguments…]]
                               measure beside other systems, one table; without a name: the list
   fuzz [--seconds N]          bytes that nobody would write, for ten minutes or as told
@@ -35,6 +38,7 @@ pub(crate) enum Task {
     Check,
     Conformance,
     Demo { args: Vec<String> },
+    Package { profile: Profile },
     Bench { name: Option<String>, args: Vec<String> },
     Fuzz { args: Vec<String> },
     Torture { name: Option<String>, args: Vec<String> },
@@ -60,6 +64,10 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
         "check" => Task::Check,
         "conformance" => Task::Conformance,
         "demo" => Task::Demo { args: after_dashes(&mut args)? },
+        "package" => {
+            let is_debug = args.next_if(|word| word == "--debug").is_some();
+            Task::Package { profile: if is_debug { Profile::Debug } else { Profile::Release } }
+        }
         "bench" => Task::Bench { name: name(&mut args), args: after_dashes(&mut args)? },
         "torture" => Task::Torture { name: name(&mut args), args: after_dashes(&mut args)? },
         other => bail!("unknown command `{other}`"),
@@ -113,9 +121,17 @@ mod tests {
     }
 
     #[test]
+    fn a_package_is_a_release_unless_it_is_said() {
+        let package = |profile| Task::Package { profile };
+        assert_eq!(parsed("package").unwrap(), package(Profile::Release));
+        assert_eq!(parsed("package --debug").unwrap(), package(Profile::Debug));
+    }
+
+    #[test]
     fn what_a_command_does_not_take_is_an_error() {
         assert!(parsed("check everything").is_err());
         assert!(parsed("bench tasks twice").is_err());
         assert!(parsed("tset").is_err());
+        assert!(parsed("package --fast").is_err());
     }
 }

@@ -19,6 +19,7 @@ mod fuzz;
 mod http;
 mod interrupt;
 mod output;
+mod package;
 mod ports;
 mod python;
 mod random;
@@ -72,6 +73,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Conformance => conformance::run(&Workspace::locate()?),
         Task::Demo { args } => demo::run(&Workspace::locate()?, &args),
         Task::Bench { name, args } => bench::run(&Workspace::locate()?, name.as_deref(), &args),
+        Task::Package { profile } => package::run(&Workspace::locate()?, profile),
         Task::Fuzz { args } => fuzz::run(&Workspace::locate()?, &args),
         Task::Torture { name, args } => torture::run(&Workspace::locate()?, name.as_deref(), &args),
     }
