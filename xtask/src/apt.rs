@@ -28,6 +28,7 @@ pub(crate) enum Package {
     Chromium,
     Systemd,
     Groff,
+    Curl,
 }
 
 impl Package {
@@ -43,6 +44,7 @@ impl Package {
             Self::Chromium => &["chromium"],
             Self::Systemd => &["systemd"],
             Self::Groff => &["groff-base"],
+            Self::Curl => &["curl"],
         }
     }
 
@@ -59,6 +61,7 @@ impl Package {
             Self::Chromium => on_path("chromium"),
             Self::Systemd => on_path("systemd-analyze"),
             Self::Groff => on_path("groff"),
+            Self::Curl => on_path("curl"),
         }
     }
 

@@ -12,8 +12,9 @@ cargo xtask COMMAND
   browser [names…]            only the tests in a real browser (`browser life`: those of that file)
   servers [-- command…]       start the private servers; run the command with them, or print
                               `export LAVRA_TEST_…` lines and stay until stdin closes or Ctrl-C
-  check                       format, clippy, documentation, unused dependencies, licences and bans
+  check                       format, clippy, documentation, its links, unused dependencies, licences and bans
   conformance                 the HTTP API against its own description, by schemathesis
+  documents [names…]          run the commands of the documents (`documents writer`: of that one)
   demo [-- arguments…]        build lavra and run `lavra demo`
   package [--debug]           a Debian package, installed into a scratch root and tried there
   bench [NAME [-- arguments…]]
@@ -37,6 +38,7 @@ pub(crate) enum Task {
     Servers { command: Vec<String> },
     Check,
     Conformance,
+    Documents { names: Vec<String> },
     Demo { args: Vec<String> },
     Package { profile: Profile },
     Bench { name: Option<String>, args: Vec<String> },
@@ -56,6 +58,9 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
         }
         "browser" => {
             return Ok(Task::Browser { names: args.collect() });
+        }
+        "documents" => {
+            return Ok(Task::Documents { names: args.collect() });
         }
         "fuzz" => {
             return Ok(Task::Fuzz { args: args.collect() });

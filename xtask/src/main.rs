@@ -12,6 +12,7 @@ mod cli;
 mod conformance;
 mod daemon;
 mod demo;
+mod documents;
 mod duckdb;
 mod environment;
 mod exec;
@@ -71,6 +72,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Servers { command } => servers::run(&Workspace::locate()?, &command),
         Task::Check => check::run(&Workspace::locate()?),
         Task::Conformance => conformance::run(&Workspace::locate()?),
+        Task::Documents { names } => documents::run(&Workspace::locate()?, &names),
         Task::Demo { args } => demo::run(&Workspace::locate()?, &args),
         Task::Bench { name, args } => bench::run(&Workspace::locate()?, name.as_deref(), &args),
         Task::Package { profile } => package::run(&Workspace::locate()?, profile),

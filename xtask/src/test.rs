@@ -7,7 +7,7 @@ use crate::apt;
 use crate::servers::{self, Servers};
 use crate::tools::{self, Tool};
 use crate::workspace::Workspace;
-use crate::{browser, duckdb, exec, fuzz, package};
+use crate::{browser, documents, duckdb, exec, fuzz, package};
 
 pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     apt::ensure(servers::PACKAGES)?;
@@ -31,6 +31,7 @@ pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     exec::run(&mut tests)?;
     if nextest.is_empty() {
         browser::test(workspace, &[])?;
+        documents::test(workspace, &[])?;
         package::test(workspace)?;
         fuzz::fuzz(workspace, fuzz::SHORT)?;
     }
