@@ -19,6 +19,8 @@ mod exec;
 mod fuzz;
 mod http;
 mod interrupt;
+#[cfg(test)]
+mod monitoring;
 mod output;
 mod package;
 mod ports;

@@ -268,8 +268,8 @@ impl Settings {
         Ok(Self {
             target,
             schema,
-            server: options.server.clone(),
-            broker: options.broker.clone().or(file.broker),
+            server: options.server.as_deref().map(server).transpose()?,
+            broker: options.broker.clone().or(file.broker).map(broker).transpose()?,
             broker_prefix: file.broker_prefix,
             listen: file.listen.unwrap_or_else(|| DEFAULT_LISTEN.into()),
             artefacts: options
@@ -293,11 +293,30 @@ impl Settings {
     }
 }
 
+/// Where a server is: all that is said of it, so that a slip is told before anything is asked.
+fn server(text: &str) -> Result<String, BadUsage> {
+    let is_url = |url: Uri| matches!(url.scheme_str(), Some("http" | "https"));
+    if text.parse().is_ok_and(is_url) {
+        return Ok(text.to_owned());
+    }
+    Err(BadUsage(format!("--server {text}: it is a URL such as http://127.0.0.1:8080")))
+}
+
+/// What was given is not repeated: a password may be in it.
+fn broker(text: String) -> Result<String, BadUsage> {
+    if text.starts_with("amqp://") || text.starts_with("amqps://") {
+        return Ok(text);
+    }
+    Err(BadUsage("--broker: RabbitMQ's URL is amqp://user:password@host:port/vhost".into()))
+}
+
 fn read(path: &Path) -> anyhow::Result<File> {
     let wrong = |error: &dyn Display| {
         BadUsage(format!("{}: {}", path.display(), error.to_string().trim_end()))
     };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        BadUsage(format!("the settings file {} cannot be read: {error}", path.display()))
+    })?;
     Ok(toml::from_str(&text).map_err(|error| wrong(&error))?)
 }
 

@@ -11,8 +11,14 @@ use super::compare::{self, Ids};
 use super::shell::Shell;
 use crate::workspace::Workspace;
 
-/// Where `serve`, `world`, `writer` and `worker` listen if they are not told otherwise.
-const USUAL: [u16; 4] = [8080, 8090, 8091, 8100];
+/// Where they listen if they are not told otherwise.
+const USUAL: [(&str, u16); 5] = [
+    ("lavra demo", 8080),
+    ("lavra serve", 8080),
+    ("lavra world", 8090),
+    ("lavra writer", 8091),
+    ("lavra worker", 8100),
+];
 
 /// Where a document says that its reader is.
 const HOME: &str = "/home/you";
@@ -68,15 +74,21 @@ fn typed(shell: &mut Shell, command: &Command, ids: &mut Ids, directory: &Path) 
 
 /// A reader has these ports; with another program on one of them the commands would talk to that.
 fn ports_are_free(session: &Session) -> Result<()> {
-    let commands = session.steps.iter().filter_map(|step| match step {
-        Step::Command(command) => Some(command.text.as_str()),
-        Step::File { .. } => None,
-    });
-    let named = commands.flat_map(|text| text.split("127.0.0.1:").skip(1)).filter_map(|rest| {
-        let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-        rest[..end].parse().ok().filter(|port| *port != 0)
-    });
-    for port in named.chain(USUAL).collect::<BTreeSet<u16>>() {
+    let commands: Vec<&str> = session
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Command(command) => Some(command.text.as_str()),
+            Step::File { .. } => None,
+        })
+        .collect();
+    let usual = USUAL.iter().filter(|(name, _)| commands.iter().any(|text| text.contains(name)));
+    let named =
+        commands.iter().flat_map(|text| text.split("127.0.0.1:").skip(1)).filter_map(|rest| {
+            let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+            rest[..end].parse().ok().filter(|port| *port != 0)
+        });
+    for port in named.chain(usual.map(|(_, port)| *port)).collect::<BTreeSet<u16>>() {
         ensure!(
             TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok(),
             "port {port} is taken: stop what listens there, the document's commands need it"
