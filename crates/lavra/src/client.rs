@@ -110,7 +110,7 @@ impl Client {
                 }
                 let away = |error: reqwest::Error| ServerUnreachable {
                     base: base.clone(),
-                    source: error.without_url(),
+                    source: error.without_url().into(),
                 };
                 let answer = http.execute(request).await.map_err(away)?;
                 (answer.status(), answer.bytes().await?)

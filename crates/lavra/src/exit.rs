@@ -123,5 +123,5 @@ fn instead(error: &std::io::Error) -> &'static str {
 )]
 pub(crate) struct ServerUnreachable {
     pub(crate) base: String,
-    pub(crate) source: reqwest::Error,
+    pub(crate) source: Box<dyn std::error::Error + Send + Sync>,
 }
