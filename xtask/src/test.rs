@@ -7,7 +7,7 @@ use crate::apt;
 use crate::servers::{self, Servers};
 use crate::tools::{self, Tool};
 use crate::workspace::Workspace;
-use crate::{browser, documents, duckdb, exec, fuzz, package};
+use crate::{browser, conformance, documents, duckdb, exec, fuzz, package};
 
 pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     apt::ensure(servers::PACKAGES)?;
@@ -30,6 +30,7 @@ pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     tests.args(["nextest", "run"]).args(scope(nextest)).args(nextest).envs(servers.environment()?);
     exec::run(&mut tests)?;
     if nextest.is_empty() {
+        conformance::check(workspace)?;
         browser::test(workspace, &[])?;
         documents::test(workspace, &[])?;
         package::test(workspace)?;

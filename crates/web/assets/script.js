@@ -128,21 +128,27 @@ function show(state) {
   button.setAttribute("aria-pressed", String(paused));
 }
 
+/** Nothing changes under a question: what it is about is what is done. */
+const isHeld = () => paused || document.hidden || document.querySelector("dialog[open]") !== null;
+
 async function refresh() {
   due = false;
-  if (asking || paused || document.hidden) { due = true; return; }
+  if (asking || isHeld()) { due = true; return; }
   asking = true;
   try {
     const answer = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "manual" });
     if (answer.type === "opaqueredirect" || answer.status === 401) location.reload();
-    else if (answer.status < 500) take(await answer.text());
-    else setTimeout(soon, 2000);
+    else if (answer.status < 500) {
+      const text = await answer.text();
+      if (isHeld()) due = true;
+      else take(text);
+    } else setTimeout(soon, 2000);
   } catch {
     setTimeout(soon, 2000);
   } finally {
     asking = false;
     last = performance.now();
-    if (due && !paused && !document.hidden) soon();
+    if (due && !isHeld()) soon();
   }
 }
 
@@ -183,9 +189,12 @@ if (button && topics.length) {
   button.hidden = false;
   button.addEventListener("click", () => pause(!paused));
   document.addEventListener("visibilitychange", () => { if (!document.hidden && due) soon(); });
+  for (const dialog of document.querySelectorAll("dialog")) {
+    dialog.addEventListener("close", () => { if (due) soon(); });
+  }
   listen();
   // Times on the page grow old although nothing happens.
-  setInterval(() => { if (!paused && !document.hidden && performance.now() - last > 30000) soon(); }, 10000);
+  setInterval(() => { if (!isHeld() && performance.now() - last > 30000) soon(); }, 10000);
 }
 
 // --- choosing rows -----------------------------------------------------------------------------

@@ -18,6 +18,9 @@ before(async () => {
   await place.serve("--demo-types");
   const run = await place.api("POST", "/extractions/pncp:run", { from: "2023-11", to: "2024-02", endpoints: ["contratos_publicacao", "atas_atualizacao", "contratacoes_publicacao"], base_url: place.pncp });
   await ended(run.id);
+  // More months than a telephone is wide.
+  const before = await place.api("POST", "/extractions/pncp:run", { from: "2023-05", to: "2023-10", endpoints: ["atas_atualizacao"], base_url: place.pncp });
+  await ended(before.id);
   const failed = await place.api("POST", "/tasks", { type: "count", payload: { to: 3, fail_attempts: 9 }, max_retries: 0 });
   await ended(failed.id);
   const waits = await place.api("POST", "/tasks", { type: "count", payload: { to: 3 }, delay_seconds: 7200 });
@@ -123,7 +126,7 @@ test("a task is made, watched, cancelled and retried by clicks", async () => {
   const page = await visit(browser);
   await page.goto(`${place.base}/ui/tasks`);
   await page.getByRole("link", { name: "New task" }).click();
-  await page.getByLabel("Type").selectOption("count");
+  await page.getByLabel("Type", { exact: true }).selectOption("count");
   await page.getByLabel("Input (JSON)").fill("{not json");
   await page.getByRole("button", { name: "Make the task" }).click();
   await page.getByRole("alert").getByText("is not JSON").waitFor();

@@ -44,6 +44,10 @@ pub(super) fn is_form(headers: &HeaderMap) -> bool {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let fields = form_urlencoded::parse(bytes).filter(|(name, _)| name != csrf::FIELD);
     let text = Serializer::new(String::with_capacity(bytes.len())).extend_pairs(fields).finish();
+    // No text of a database can hold it.
+    if text.contains("%00") {
+        return Err(Problem::invalid("a field has the character U+0000"));
+    }
     serde_html_form::from_str(&text).map_err(|error| Problem::invalid(error.to_string()))
 }
 

@@ -30,10 +30,8 @@ use crate::wire::Task;
     "from": "2024-01", "to": "2024-03", "endpoints": ["contratos_publicacao"],
 }))]
 pub(crate) struct Run {
-    /// The first month, as 2024-01.
     #[schema(inline)]
     from: YearMonth,
-    /// The last month.
     #[schema(inline)]
     to: YearMonth,
     /// Names of endpoints, with or without the value of their fan-out; none is all usual ones.

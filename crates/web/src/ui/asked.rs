@@ -21,6 +21,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
 fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     let filled = form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty());
     let text = form_urlencoded::Serializer::new(String::new()).extend_pairs(filled).finish();
+    // No text of a database can hold it.
+    if text.contains("%00") {
+        return Err(Problem::new(Code::BadQuery, "a parameter has the character U+0000"));
+    }
     serde_html_form::from_str(&text)
         .map_err(|error| Problem::new(Code::BadQuery, error.to_string()))
 }
@@ -41,5 +45,6 @@ mod tests {
         let query: Query = read("from=&id=a&id=b&other=1").unwrap();
         assert_eq!(query, Query { from: None, id: vec!["a".into(), "b".into()] });
         assert!(read::<Query>("from=tomorrow").is_err());
+        assert!(read::<Query>("id=a%00").is_err(), "which no column can hold");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -20,6 +20,7 @@ use super::texts::Keys;
 use super::visitor::Visitor;
 use crate::access::{Access, Caller, Form, Key, KeyId, NewKey, Role, Standing, Who};
 use crate::app::Site;
+use crate::path::Id;
 use crate::problem::{Code, Problem};
 
 const LIST: &str = "/ui/keys";
@@ -203,7 +204,7 @@ struct Wish {
 
 async fn revoke(
     State(access): State<Arc<Access>>,
-    Path(id): Path<String>,
+    Id(id): Id<String>,
     caller: Caller,
     visitor: Visitor,
     Form(wish): Form<Wish>,

@@ -84,14 +84,16 @@ async fn all_letters_are_driven_again_at_once(place: Place) {
     // One goes on by itself: its letter has nothing to say any more.
     server.ask(&format!("/tasks/{}:retry", tasks[0])).await.expect(200);
     let asked = browser.submit(PATH, ACT, &[("do", "redrive_all")]).await;
-    assert!(asked.text.contains("4 dead letters"), "{}", asked.text);
+    assert!(asked.text.contains("3 dead letters"), "{}", asked.text);
     let form = [("do", "redrive_all"), ("confirmed", "yes")];
     let done = browser.submit(PATH, ACT, &form).await;
     let said = done.header("location").unwrap();
-    assert!(said.contains("2+back+in+the+queue") && said.contains("1+refused"), "{said}");
+    assert!(said.ends_with("2+back+in+the+queue"), "{said}");
     for task in &tasks {
         assert_eq!(server.task(task).await["status"], "PENDING");
     }
+    let left = server.get("/dead-letters").await.expect(200)["items"].clone();
+    assert_eq!(left.as_array().unwrap().len(), 1, "what is nobody's stays to be looked at: {left}");
 }
 
 async fn odd_forms_are_no_fault_of_the_server(place: Place) {

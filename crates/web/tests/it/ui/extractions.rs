@@ -244,7 +244,7 @@ async fn a_source_of_one_s_own_is_run_from_its_definition(place: Place) {
         started.header("location").unwrap().starts_with("/ui/extractions/mine?"),
         "{started:?}"
     );
-    shows(&browser.get("/ui/extractions/mine").await, &["Under way", "/ui/tasks/"]);
+    shows(&browser.get("/ui/extractions/mine").await, &["Waiting", "/ui/tasks/"]);
     shows(&browser.get(&format!("{NEW}?source=mine")).await, &["name = &#34;mine&#34;"]);
 }
 

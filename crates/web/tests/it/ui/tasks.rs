@@ -102,7 +102,7 @@ async fn a_task_shows_what_it_was_given_and_what_it_left(place: Place) {
     shows(&page, &["value=\"40\"", "In progress", "&#34;say&#34;: ", "#a%20b"]);
     server.report(&claimed, "complete", json!({"result": {"left": evil}})).await.expect(200);
     let page = browser.get(&path).await;
-    shows(&page, &["&#34;left&#34;: ", ">Completed</span>", "actor", "where"]);
+    shows(&page, &["&#34;left&#34;: ", ">Completed</span>", ">worker</td>", ">where</span>"]);
     assert!(!page.text.contains("<script>alert"), "what was stored does nothing");
     assert!(page.text.contains("&#60;script&#62;alert(1)"));
 }
