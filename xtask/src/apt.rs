@@ -26,6 +26,9 @@ pub(crate) enum Package {
     PythonVenv,
     Npm,
     Chromium,
+    Systemd,
+    Groff,
+    Curl,
 }
 
 impl Package {
@@ -39,6 +42,9 @@ impl Package {
             Self::PythonVenv => &["python3-venv"],
             Self::Npm => &["nodejs", "npm"],
             Self::Chromium => &["chromium"],
+            Self::Systemd => &["systemd"],
+            Self::Groff => &["groff-base"],
+            Self::Curl => &["curl"],
         }
     }
 
@@ -53,6 +59,9 @@ impl Package {
             Self::PythonVenv => python_with("ensurepip"),
             Self::Npm => on_path("npm"),
             Self::Chromium => on_path("chromium"),
+            Self::Systemd => on_path("systemd-analyze"),
+            Self::Groff => on_path("groff"),
+            Self::Curl => on_path("curl"),
         }
     }
 

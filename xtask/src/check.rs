@@ -4,13 +4,16 @@ use anyhow::{Context, Result};
 
 use crate::tools::{self, Tool};
 use crate::workspace::Workspace;
-use crate::{duckdb, exec};
+use crate::{documents, duckdb, exec, output};
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let cargo = |args: &[&str]| exec::run(workspace.cargo().args(args));
     cargo(&["fmt", "--all", "--check"]).context("run `cargo fmt --all`")?;
     cargo(&["fmt", "--manifest-path", "bench/Cargo.toml", "--all", "--check"])
         .context("run `cargo fmt --manifest-path bench/Cargo.toml --all`")?;
+
+    output::step("the links of the documents");
+    documents::check_links(workspace)?;
 
     tools::ensure(workspace, Tool::Machete)?;
     cargo(&["machete"]).context("remove the dependencies that are not used")?;

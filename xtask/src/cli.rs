@@ -1,6 +1,8 @@
-//! The command line. Parsed by hand: eight verbs do not pay for a parser that every cold build compiles first.
+//! The command line. Parsed by hand: a dozen verbs do not pay for a parser that every cold build compiles first.
 
 use anyhow::{Result, bail};
+
+use crate::package::Profile;
 
 pub(crate) const HELP: &str = "\
 cargo xtask COMMAND
@@ -10,9 +12,11 @@ cargo xtask COMMAND
   browser [names…]            only the tests in a real browser (`browser life`: those of that file)
   servers [-- command…]       start the private servers; run the command with them, or print
                               `export LAVRA_TEST_…` lines and stay until stdin closes or Ctrl-C
-  check                       format, clippy, documentation, unused dependencies, licences and bans
+  check                       format, clippy, documentation, its links, unused dependencies, licences and bans
   conformance                 the HTTP API against its own description, by schemathesis
+  documents [names…]          run the commands of the documents (`documents writer`: of that one)
   demo [-- arguments…]        build lavra and run `lavra demo`
+  package [--debug]           a Debian package, installed into a scratch root and tried there
   bench [NAME [-- arguments…]]
                               measure beside other systems, one table; without a name: the list
   fuzz [--seconds N]          bytes that nobody would write, for ten minutes or as told
@@ -34,7 +38,9 @@ pub(crate) enum Task {
     Servers { command: Vec<String> },
     Check,
     Conformance,
+    Documents { names: Vec<String> },
     Demo { args: Vec<String> },
+    Package { profile: Profile },
     Bench { name: Option<String>, args: Vec<String> },
     Fuzz { args: Vec<String> },
     Torture { name: Option<String>, args: Vec<String> },
@@ -53,6 +59,9 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
         "browser" => {
             return Ok(Task::Browser { names: args.collect() });
         }
+        "documents" => {
+            return Ok(Task::Documents { names: args.collect() });
+        }
         "fuzz" => {
             return Ok(Task::Fuzz { args: args.collect() });
         }
@@ -60,6 +69,10 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
         "check" => Task::Check,
         "conformance" => Task::Conformance,
         "demo" => Task::Demo { args: after_dashes(&mut args)? },
+        "package" => {
+            let is_debug = args.next_if(|word| word == "--debug").is_some();
+            Task::Package { profile: if is_debug { Profile::Debug } else { Profile::Release } }
+        }
         "bench" => Task::Bench { name: name(&mut args), args: after_dashes(&mut args)? },
         "torture" => Task::Torture { name: name(&mut args), args: after_dashes(&mut args)? },
         other => bail!("unknown command `{other}`"),
@@ -113,9 +126,17 @@ mod tests {
     }
 
     #[test]
+    fn a_package_is_a_release_unless_it_is_said() {
+        let package = |profile| Task::Package { profile };
+        assert_eq!(parsed("package").unwrap(), package(Profile::Release));
+        assert_eq!(parsed("package --debug").unwrap(), package(Profile::Debug));
+    }
+
+    #[test]
     fn what_a_command_does_not_take_is_an_error() {
         assert!(parsed("check everything").is_err());
         assert!(parsed("bench tasks twice").is_err());
         assert!(parsed("tset").is_err());
+        assert!(parsed("package --fast").is_err());
     }
 }

@@ -14,7 +14,7 @@ use crate::apt::{self, Package};
 use crate::workspace::Workspace;
 use crate::{exec, output};
 
-const LIBRARY: &str = "libduckdb.so";
+pub(crate) const LIBRARY: &str = "libduckdb.so";
 const PACKAGE: &str = "@duckdb/node-bindings-linux-x64";
 const VERSION: &str = "1.5.6-r.1";
 const SHA256: &str = "3f4962cdd266eab2b479a5b5a4a6d063d279b2954ae814ed00385d553b747633";

@@ -12,13 +12,17 @@ mod cli;
 mod conformance;
 mod daemon;
 mod demo;
+mod documents;
 mod duckdb;
 mod environment;
 mod exec;
 mod fuzz;
 mod http;
 mod interrupt;
+#[cfg(test)]
+mod monitoring;
 mod output;
+mod package;
 mod ports;
 mod python;
 mod random;
@@ -70,8 +74,10 @@ fn perform(task: Task) -> Result<()> {
         Task::Servers { command } => servers::run(&Workspace::locate()?, &command),
         Task::Check => check::run(&Workspace::locate()?),
         Task::Conformance => conformance::run(&Workspace::locate()?),
+        Task::Documents { names } => documents::run(&Workspace::locate()?, &names),
         Task::Demo { args } => demo::run(&Workspace::locate()?, &args),
         Task::Bench { name, args } => bench::run(&Workspace::locate()?, name.as_deref(), &args),
+        Task::Package { profile } => package::run(&Workspace::locate()?, profile),
         Task::Fuzz { args } => fuzz::run(&Workspace::locate()?, &args),
         Task::Torture { name, args } => torture::run(&Workspace::locate()?, name.as_deref(), &args),
     }

@@ -7,7 +7,7 @@ use crate::apt;
 use crate::servers::{self, Servers};
 use crate::tools::{self, Tool};
 use crate::workspace::Workspace;
-use crate::{browser, conformance, duckdb, exec, fuzz};
+use crate::{browser, conformance, documents, duckdb, exec, fuzz, package};
 
 pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     apt::ensure(servers::PACKAGES)?;
@@ -32,6 +32,8 @@ pub(crate) fn run(workspace: &Workspace, nextest: &[String]) -> Result<()> {
     if nextest.is_empty() {
         conformance::check(workspace)?;
         browser::test(workspace, &[])?;
+        documents::test(workspace, &[])?;
+        package::test(workspace)?;
         fuzz::fuzz(workspace, fuzz::SHORT)?;
     }
     Ok(())

@@ -12,6 +12,9 @@ use crate::{Database, Duck, Error, Pg, Result};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// A row as a whole. A column of the same name would be taken for it, so none is likely to have it.
+const ROW: &str = "lavra_whole_row";
+
 /// The answer to a question: rows in the order of the columns.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Answer {
@@ -60,8 +63,7 @@ async fn ask_postgres(pg: &Pg, time: Duration, sql: &str, limit: usize) -> Resul
     let transaction = client.build_transaction().read_only(true).start().await.map_err(failed)?;
     let limits = format!("SET LOCAL statement_timeout = {}", time.as_millis());
     transaction.batch_execute(&limits).await.map_err(failed)?;
-    let wrapped =
-        format!("SELECT row_to_json(answer)::text FROM ({sql}\n) AS answer LIMIT {limit}");
+    let wrapped = format!("SELECT row_to_json({ROW})::text FROM ({sql}\n) AS {ROW} LIMIT {limit}");
     let rows = transaction.query_typed(&wrapped, &[]).await.map_err(failed)?;
     let lines = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>();
     lines.map_err(failed)
@@ -86,7 +88,7 @@ async fn ask_duck(duck: &Duck, time: Duration, sql: &str, limit: usize) -> Resul
                 return Ok(Err(text.unwrap_or("only a SELECT can be asked").to_owned()));
             }
             let wrapped = format!(
-                "SELECT CAST(to_json(answer) AS VARCHAR) FROM ({sql}\n) AS answer LIMIT {limit}"
+                "SELECT CAST(to_json({ROW}) AS VARCHAR) FROM ({sql}\n) AS {ROW} LIMIT {limit}"
             );
             let mut statement = connection.prepare(&wrapped)?;
             let lines: duckdb::Result<Vec<String>> =

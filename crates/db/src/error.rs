@@ -12,10 +12,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// `lasting` where waiting does not help: a wrong password, an unknown database.
-    #[error("PostgreSQL at {host} cannot be reached: {reason}")]
+    #[error("PostgreSQL at {host} cannot be reached: {reason}; {}", advice(*.lasting))]
     Unreachable { host: String, reason: String, lasting: bool },
 
-    #[error("{} is in use by {holder}", path.display())]
+    #[error("{} is in use by {holder}; {}", path.display(), instead(.holder))]
     Held { path: PathBuf, holder: Holder },
 
     #[error(
@@ -50,6 +50,21 @@ pub enum Error {
 
     #[error("a database thread ended early: {0}")]
     Thread(String),
+}
+
+fn advice(lasting: bool) -> &'static str {
+    if lasting {
+        "look at the user, the password and the database in --database (or in DB_*)"
+    } else {
+        "is it running, and is that its address? --database (or DB_*) says another"
+    }
+}
+
+fn instead(holder: &Holder) -> &'static str {
+    match holder.url {
+        Some(_) => "stop it, ask it there with --server, or name another file with --database",
+        None => "wait until it has ended, or name another file with --database",
+    }
 }
 
 /// tokio-postgres prints only «db error»: the server's own words are in the source.

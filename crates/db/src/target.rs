@@ -22,6 +22,10 @@ impl Target {
             })?;
             return Ok(Self::Postgres(text.to_owned().into()));
         }
+        if text.starts_with("postgres:") || text.starts_with("postgresql:") {
+            let form = "postgres://user:password@host:5432/database";
+            return Err(Error::Config(format!("a PostgreSQL URL has the form {form}")));
+        }
         if let Some((scheme, _)) = text.split_once("://") {
             return Err(Error::Config(format!(
                 "a database is a path (DuckDB) or a postgres:// URL, not {scheme}://"

@@ -6,23 +6,37 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::logging::Format;
 
+/// What every command takes, apart from what is its own.
+const GLOBAL: &str = "Options of every command";
+
+const FIRST_STEPS: &str = "\
+First steps:
+  lavra demo               see it work, on loopback
+  lavra serve              serve http://127.0.0.1:8080, with lavra.duckdb in this directory
+  lavra COMMAND --help     what a command does, and its flags
+
+Exit codes: 0 done, 1 error, 2 bad usage, 3 finished but work remains, 130 interrupted.";
+
 /// Extracts data that is slow, paged, rate-limited and behind machines that fail, and never
 /// loses its place.
 #[derive(Debug, Parser)]
 #[command(name = "lavra", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = FIRST_STEPS)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) options: Options,
 
     /// Print JSON instead of tables.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
 
     /// Log more; twice for everything.
-    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = GLOBAL)]
     pub(crate) verbose: u8,
 
-    #[arg(long, value_enum, default_value = "text", global = true, env = "LAVRA_LOG_FORMAT")]
+    /// How the log on stderr is written.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = GLOBAL)]
+    #[arg(global = true, env = "LAVRA_LOG_FORMAT", hide_env_values = true)]
     pub(crate) log_format: Format,
 
     #[command(subcommand)]
@@ -31,44 +45,73 @@ pub(crate) struct Cli {
 
 /// Where everything is. Flags win over LAVRA_* variables, those over lavra.toml.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = GLOBAL)]
 pub(crate) struct Options {
     /// A DuckDB file, or a postgres:// URL [default: lavra.duckdb, or what DB_* name].
-    #[arg(long, global = true, env = "LAVRA_DATABASE", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "FILE|URL",
+        global = true,
+        env = "LAVRA_DATABASE",
+        hide_env_values = true
+    )]
     pub(crate) database: Option<String>,
 
     /// RabbitMQ: amqp://user:password@host:port/vhost.
-    #[arg(long, global = true, env = "LAVRA_BROKER", hide_env_values = true)]
+    #[arg(long, value_name = "URL", global = true, env = "LAVRA_BROKER", hide_env_values = true)]
     pub(crate) broker: Option<String>,
 
-    /// A lavra server to talk to, instead of opening the database.
-    #[arg(long, global = true, env = "LAVRA_SERVER")]
+    /// A lavra server to talk to, instead of opening the database: http://127.0.0.1:8080.
+    #[arg(long, value_name = "URL", global = true, env = "LAVRA_SERVER", hide_env_values = true)]
     pub(crate) server: Option<String>,
 
     /// The settings file [default: lavra.toml, if it is there].
-    #[arg(long, global = true, env = "LAVRA_CONFIG")]
+    #[arg(long, value_name = "FILE", global = true, env = "LAVRA_CONFIG", hide_env_values = true)]
     pub(crate) config: Option<PathBuf>,
 
     /// A directory or s3://bucket for what tasks produce [default: lavra-artefacts].
-    #[arg(long, global = true, env = "LAVRA_ARTEFACTS")]
+    #[arg(
+        long,
+        value_name = "PLACE",
+        global = true,
+        env = "LAVRA_ARTEFACTS",
+        hide_env_values = true
+    )]
     pub(crate) artefacts: Option<String>,
 
     /// A directory or s3://bucket where removed tasks are archived first.
-    #[arg(long, global = true, env = "LAVRA_ARCHIVE")]
+    #[arg(
+        long,
+        value_name = "PLACE",
+        global = true,
+        env = "LAVRA_ARCHIVE",
+        hide_env_values = true
+    )]
     pub(crate) archive: Option<String>,
 
     /// Attempts that run at once in this process [default: 32].
-    #[arg(long, global = true, env = "LAVRA_CONCURRENCY")]
+    #[arg(
+        long,
+        value_name = "N",
+        global = true,
+        env = "LAVRA_CONCURRENCY",
+        hide_env_values = true
+    )]
     pub(crate) concurrency: Option<usize>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the HTTP API and run tasks.
+    /// See it work: everything on loopback, nothing to install.
+    Demo(Demo),
+    /// Serve the HTTP API and Mission Control, and run tasks.
     Serve(Serve),
-    /// Run tasks, for more machines.
+    /// Run tasks and nothing else: more machines for one PostgreSQL.
     Runner(RunnerArgs),
-    /// Scrape for an orchestrator: the Worker API, behind the proxies it is given.
+    /// The Worker API: scrape for an orchestrator, behind the proxies it gives.
     Worker(WorkerArgs),
+    /// The Writer API: JSON from a URL, a file or the request itself into tables.
+    Writer(Writer),
     /// Extract paged APIs: plan, discover, fetch, reconcile; resumable at any moment.
     #[command(subcommand)]
     Extract(Extract),
@@ -81,16 +124,16 @@ pub(crate) enum Command {
     /// Create, watch, cancel and retry tasks.
     #[command(subcommand)]
     Task(Task),
-    /// What failed for good: list it, drive it again.
+    /// Tasks that failed for good: list them, put them back into the queue.
     #[command(subcommand)]
     DeadLetter(DeadLetter),
-    /// Tasks by the clock.
+    /// Make tasks by the clock: list, set and remove schedules.
     #[command(subcommand)]
     Schedule(Schedule),
     /// Tell other programs what happened: missions that failed, extractions that ended.
     #[command(subcommand)]
     Webhook(Webhook),
-    /// Secrets, sealed in the database.
+    /// Keep secrets sealed in the database.
     #[command(subcommand)]
     Secret(Secret),
     /// API keys: who may call a server, and as what.
@@ -102,28 +145,33 @@ pub(crate) enum Command {
     Sql(Sql),
     /// Look at the database and the broker, and say what is not as it should be.
     Doctor,
-    /// See it work: everything on loopback, nothing to install.
-    Demo(Demo),
-    /// Run a fleet that does not exist through a day in seconds, and check it after every step.
+    /// Run a fleet that does not exist through a day in seconds, checked after every step.
     Simulate(Simulate),
-    /// Write JSON from a URL, a file or the request itself into tables: the Writer API.
-    Writer(Writer),
-    /// An outside world on loopback, to try everything against: the PNCP API, made from a seed.
+    /// An outside world on loopback, made from a seed, to try everything against.
     World(World),
-    /// Completions for a shell.
-    Completions { shell: clap_complete::Shell },
+    /// Print the completions of a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages, a file for each command.
+    #[command(hide = true)]
+    Man {
+        /// A directory that is there.
+        directory: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Where to listen [default: 127.0.0.1:8080]; beyond this machine only with an admin key, as `lavra
     /// key create` makes them.
-    #[arg(long, env = "LAVRA_LISTEN")]
+    #[arg(long, value_name = "HOST:PORT", env = "LAVRA_LISTEN", hide_env_values = true)]
     pub(crate) listen: Option<String>,
 
     /// Let tasks call addresses of the inside (loopback, private networks), also where callers need
     /// keys.
-    #[arg(long, env = "LAVRA_ALLOW_PRIVATE")]
+    #[arg(long, env = "LAVRA_ALLOW_PRIVATE", hide_env_values = true)]
     pub(crate) allow_private: bool,
 
     /// Only serve; let other processes run the tasks.
@@ -131,17 +179,18 @@ pub(crate) struct Serve {
     pub(crate) no_runner: bool,
 
     /// Also know the type `count`, which counts slowly: for demonstrations and tests.
-    #[arg(long, env = "LAVRA_DEMO_TYPES")]
+    #[arg(long, env = "LAVRA_DEMO_TYPES", hide_env_values = true)]
     pub(crate) demo_types: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunnerArgs {
-    /// Let `http` tasks and webhooks call addresses of the inside (loopback, private networks).
-    #[arg(long, env = "LAVRA_ALLOW_PRIVATE")]
+    /// Let tasks call addresses of the inside (loopback, private networks).
+    #[arg(long, env = "LAVRA_ALLOW_PRIVATE", hide_env_values = true)]
     pub(crate) allow_private: bool,
 
-    #[arg(long, env = "LAVRA_DEMO_TYPES")]
+    /// Also know the type `count`, which counts slowly: for demonstrations and tests.
+    #[arg(long, env = "LAVRA_DEMO_TYPES", hide_env_values = true)]
     pub(crate) demo_types: bool,
 }
 
@@ -149,22 +198,22 @@ pub(crate) struct RunnerArgs {
 pub(crate) struct WorkerArgs {
     /// Where to listen [default: 127.0.0.1:8100]; beyond this machine only with a key, in
     /// LAVRA_WORKER_API_KEY.
-    #[arg(long, env = "LAVRA_WORKER_LISTEN")]
+    #[arg(long, value_name = "HOST:PORT", env = "LAVRA_WORKER_LISTEN", hide_env_values = true)]
     pub(crate) listen: Option<String>,
     /// The directory of its jobs and results [default: lavra-worker].
-    #[arg(long, value_name = "DIR", env = "LAVRA_WORKER_DATA")]
+    #[arg(long, value_name = "DIR", env = "LAVRA_WORKER_DATA", hide_env_values = true)]
     pub(crate) data: Option<PathBuf>,
     /// What is scraped: ads, or a source file of your own [default: ads].
-    #[arg(long, value_name = "FILE", env = "LAVRA_WORKER_SOURCE")]
+    #[arg(long, value_name = "FILE", env = "LAVRA_WORKER_SOURCE", hide_env_values = true)]
     pub(crate) source: Option<String>,
     /// Where the source is.
-    #[arg(long, value_name = "URL", env = "LAVRA_WORKER_BASE_URL")]
+    #[arg(long, value_name = "URL", env = "LAVRA_WORKER_BASE_URL", hide_env_values = true)]
     pub(crate) base_url: Option<String>,
     /// Which endpoint of the source is scraped [default: its first].
-    #[arg(long, value_name = "NAME", env = "LAVRA_WORKER_ENDPOINT")]
+    #[arg(long, value_name = "NAME", env = "LAVRA_WORKER_ENDPOINT", hide_env_values = true)]
     pub(crate) endpoint: Option<String>,
     /// s3://bucket/below for results, instead of being served from the data directory.
-    #[arg(long, value_name = "PLACE", env = "LAVRA_WORKER_STORAGE")]
+    #[arg(long, value_name = "PLACE", env = "LAVRA_WORKER_STORAGE", hide_env_values = true)]
     pub(crate) storage: Option<String>,
 }
 
@@ -180,7 +229,7 @@ pub(crate) enum Extract {
     Retry(ExtractRetry),
     /// Write records as files, one per endpoint and month: Parquet, CSV or JSON lines.
     Export(ExtractExport),
-    /// Read a source file and explain its mistakes by line.
+    /// Read a source file and explain its mistakes, line by line.
     Check {
         /// The TOML file of the source.
         file: PathBuf,
@@ -222,7 +271,7 @@ pub(crate) struct ExtractAudit {
     /// Ask the source for the totals anew, and say which have moved.
     #[arg(long)]
     pub(crate) against_source: bool,
-    /// Another place where the same API is.
+    /// Where the API is, instead of where the source says.
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// Mark what is damaged, so that the next run fetches it again.
@@ -236,7 +285,7 @@ pub(crate) struct ExtractRetry {
     pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
-    /// Another place where the same API is.
+    /// Where the API is, instead of where the source says.
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
 }
@@ -250,6 +299,7 @@ pub(crate) struct ExtractExport {
     /// A directory, or s3://bucket/below (with the usual `AWS_*` variables).
     #[arg(long, value_name = "PLACE")]
     pub(crate) out: String,
+    /// What the files are.
     #[arg(long, value_enum, default_value_t = ExportFormat::Parquet)]
     pub(crate) format: ExportFormat,
     /// Also what is there of months that are not complete.
@@ -261,6 +311,7 @@ pub(crate) struct ExtractExport {
 pub(crate) enum ExportFormat {
     /// Compressed with zstd; columns have their types.
     Parquet,
+    /// With a head line.
     Csv,
     /// The records as they came, one in a line.
     Jsonl,
@@ -280,7 +331,7 @@ pub(crate) struct ExtractRun {
     /// [default: all usual ones].
     #[arg(long = "endpoint", value_name = "NAME")]
     pub(crate) endpoints: Vec<String>,
-    /// Another place where the same API is.
+    /// Where the API is, instead of where the source says.
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// Fetch also what is complete.
@@ -297,18 +348,20 @@ pub(crate) struct Simulate {
     /// The same seed is the same simulation.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// So many seeds, from --seed on.
-    #[arg(long, default_value_t = 1)]
+    /// How many seeds, from --seed on.
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seeds: u64,
-    #[arg(long, default_value_t = 10)]
+    /// How many workers the fleet has.
+    #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) workers: usize,
-    #[arg(long, default_value_t = 200)]
+    /// How many missions it runs.
+    #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) missions: usize,
-    /// [default: a quarter more than workers]
-    #[arg(long)]
+    /// How many proxies it has [default: a quarter more than workers].
+    #[arg(long, value_name = "N")]
     pub(crate) proxies: Option<usize>,
-    /// Processes that share the workers.
-    #[arg(long, default_value_t = 1)]
+    /// How many orchestrators share the workers.
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) orchestrators: usize,
     /// What goes wrong outside: none, all, or JSON as `PUT /_fleet/faults` of the world takes it.
     #[arg(long, default_value = "all")]
@@ -323,7 +376,7 @@ pub(crate) struct Simulate {
     #[arg(long, hide = true)]
     pub(crate) break_the_guard: bool,
     /// Virtual days after which it has gone on for too long.
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, value_name = "N", default_value_t = 60)]
     pub(crate) days: u64,
     /// Print the whole log as well.
     #[arg(long)]
@@ -333,49 +386,68 @@ pub(crate) struct Simulate {
 #[derive(Debug, Args)]
 pub(crate) struct Writer {
     /// Where to listen; beyond this machine only with an API key [default: 127.0.0.1:8091].
-    #[arg(long, env = "LAVRA_WRITER_LISTEN")]
+    #[arg(long, value_name = "HOST:PORT", env = "LAVRA_WRITER_LISTEN", hide_env_values = true)]
     pub(crate) listen: Option<String>,
 
     /// The database whose tables are filled, and where the jobs stand beside them [default: --database].
-    #[arg(long, env = "LAVRA_WRITER_TARGET", hide_env_values = true)]
+    #[arg(long, value_name = "FILE|URL", env = "LAVRA_WRITER_TARGET", hide_env_values = true)]
     pub(crate) target: Option<String>,
 
-    /// A host that may be asked, and no others: NAME, NAME:PORT or *.NAME. May be repeated.
-    #[arg(long, env = "LAVRA_WRITER_ALLOW_HOSTS", value_delimiter = ',')]
+    /// A host that may be asked, and no others: NAME, NAME:PORT or *.NAME; may stand several times.
+    #[arg(
+        long,
+        value_name = "HOST",
+        env = "LAVRA_WRITER_ALLOW_HOSTS",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
     pub(crate) allow_host: Vec<String>,
 
-    /// A network of the inside that may be asked all the same, such as 10.0.0.0/8. May be repeated.
-    #[arg(long, env = "LAVRA_WRITER_ALLOW_PRIVATE", value_delimiter = ',')]
+    /// A network of the inside that may be asked all the same, such as 10.0.0.0/8; may stand several times.
+    #[arg(
+        long,
+        value_name = "NETWORK",
+        env = "LAVRA_WRITER_ALLOW_PRIVATE",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
     pub(crate) allow_private: Vec<String>,
 
-    /// A directory below which files may be read. May be repeated.
-    #[arg(long, env = "LAVRA_WRITER_DIRECTORIES", value_delimiter = ',')]
+    /// A directory below which files may be read; may stand several times.
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "LAVRA_WRITER_DIRECTORIES",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
     pub(crate) directory: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct World {
-    /// Where to listen.
-    #[arg(long, default_value = "127.0.0.1:8090")]
+    /// Where the PNCP API listens.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8090")]
     pub(crate) listen: String,
     /// Where doubles of workers and a writer listen as well; their API keys are worker-key and
     /// writer-key.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) fleet: Option<String>,
-    #[arg(long, default_value_t = 3)]
+    /// How many doubles of workers there are.
+    #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) fleet_workers: usize,
-    /// What goes wrong there: all, or JSON.
-    #[arg(long)]
+    /// What goes wrong with them: all, or JSON as `PUT /_fleet/faults` of the world takes it.
+    #[arg(long, value_name = "FAULTS", requires = "fleet")]
     pub(crate) fleet_faults: Option<String>,
     /// Where an ad library listens as well, for `lavra worker` to scrape.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) ads: Option<String>,
     /// Ads of one day, media type and language, on average.
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) ads_per_day: u64,
-    /// So many forward proxies, HTTP and SOCKS5 alike; the user is `user`, the password
+    /// How many forward proxies there are, HTTP and SOCKS5 alike; the user is `user`, the password
     /// `proxy-password`.
-    #[arg(long, default_value_t = 0, requires = "ads")]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "ads")]
     pub(crate) proxies: u16,
     /// The port of the first proxy; the others follow [default: any that are free].
     #[arg(long, value_name = "PORT", requires = "proxies")]
@@ -386,12 +458,12 @@ pub(crate) struct World {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExtractStatus {
-    /// The source.
+    /// The name of the source: pncp, or one of your own.
     pub(crate) name: String,
-    /// The first month.
+    /// The first month: 2024-01 [default: the first that is there].
     #[arg(long, value_name = "MONTH")]
     pub(crate) from: Option<String>,
-    /// The last month.
+    /// The last month [default: the last that is there].
     #[arg(long, value_name = "MONTH")]
     pub(crate) to: Option<String>,
     /// Only this endpoint, by its whole name.
@@ -405,21 +477,29 @@ pub(crate) enum Mission {
     Add(MissionAdd),
     /// Make missions from a CSV file: date_start,date_end,media_type,languages.
     Import {
+        /// The CSV file.
         file: PathBuf,
-        /// Into the queue at once.
+        /// Put them into the queue at once.
         #[arg(long)]
         queue: bool,
     },
     /// List missions, newest first.
     List(MissionList),
     /// Show one mission.
-    Show { id: String },
+    Show {
+        /// The id of the mission.
+        id: String,
+    },
     /// The timeline of a mission.
-    Log { id: String },
+    Log {
+        /// The id of the mission.
+        id: String,
+    },
     /// Make a new mission like one that there was.
     Copy {
+        /// The id of the mission.
         id: String,
-        /// Into the queue at once.
+        /// Put it into the queue at once.
         #[arg(long)]
         queue: bool,
     },
@@ -431,7 +511,7 @@ pub(crate) enum Mission {
     Retry {
         #[command(flatten)]
         filter: MissionFilter,
-        /// Where to begin: write, or scrape for all of it.
+        /// Where to begin: write, or scrape for all of it [default: write, where the data is there].
         #[arg(long, value_name = "PHASE")]
         again_from: Option<String>,
     },
@@ -439,22 +519,22 @@ pub(crate) enum Mission {
 
 #[derive(Debug, Args)]
 pub(crate) struct MissionAdd {
-    /// The first day.
+    /// The first day: 2025-01-31.
     #[arg(long, value_name = "DAY")]
     pub(crate) from: String,
     /// The last day.
     #[arg(long, value_name = "DAY")]
     pub(crate) to: String,
-    /// A mission for each day, week or month, or one for the whole range.
-    #[arg(long, default_value = "day")]
+    /// What a mission covers: a day, week or month of the range, or range for all of it.
+    #[arg(long, value_name = "SPAN", default_value = "day")]
     pub(crate) every: String,
-    /// all, video or image; may stand several times.
-    #[arg(long = "media-type", default_value = "all")]
+    /// A media type, all, video or image; may stand several times, for a mission each.
+    #[arg(long = "media-type", value_name = "TYPE", default_value = "all")]
     pub(crate) media_types: Vec<String>,
     /// A language; may stand several times, for a mission each. `pt,en` is one mission with both.
-    #[arg(long = "language", required = true)]
+    #[arg(long = "language", value_name = "CODE", required = true)]
     pub(crate) languages: Vec<String>,
-    /// Into the queue at once.
+    /// Put them into the queue at once.
     #[arg(long)]
     pub(crate) queue: bool,
 }
@@ -462,33 +542,36 @@ pub(crate) struct MissionAdd {
 /// Which missions; all conditions together.
 #[derive(Debug, Default, Args)]
 pub(crate) struct MissionFilter {
+    /// Ids of missions.
     pub(crate) ids: Vec<String>,
-    /// queued, running, completed, failed or canceled.
+    /// Only with this status: queued, running, completed, failed or canceled.
     #[arg(long)]
     pub(crate) status: Option<String>,
     /// Only those of the bank: never queued.
     #[arg(long)]
     pub(crate) bank: bool,
-    /// atribuido, extracao, armazenamento or finalizado.
+    /// Only at this checkpoint: atribuido, extracao, armazenamento or finalizado.
     #[arg(long)]
     pub(crate) checkpoint: Option<String>,
-    /// As ERROR203.
-    #[arg(long)]
+    /// Only with this error, such as ERROR203.
+    #[arg(long, value_name = "CODE")]
     pub(crate) error_code: Option<String>,
-    #[arg(long)]
+    /// Only of this media type: all, video or image.
+    #[arg(long, value_name = "TYPE")]
     pub(crate) media_type: Option<String>,
-    #[arg(long)]
+    /// Only of this language.
+    #[arg(long, value_name = "CODE")]
     pub(crate) language: Option<String>,
-    /// The id of a worker.
-    #[arg(long)]
+    /// Only those of the worker with this id.
+    #[arg(long, value_name = "ID")]
     pub(crate) worker: Option<String>,
-    /// Days at or after this one.
-    #[arg(long)]
+    /// Only days at or after this one.
+    #[arg(long, value_name = "DAY")]
     pub(crate) from: Option<String>,
-    /// Days up to this one.
-    #[arg(long)]
+    /// Only days up to this one.
+    #[arg(long, value_name = "DAY")]
     pub(crate) to: Option<String>,
-    /// All missions, where nothing else is said.
+    /// All missions; needed where nothing else is said.
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -497,9 +580,11 @@ pub(crate) struct MissionFilter {
 pub(crate) struct MissionList {
     #[command(flatten)]
     pub(crate) filter: MissionFilter,
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
+    /// How many at most.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=500))]
     pub(crate) limit: u16,
-    /// Where the last page ended.
+    /// Go on where the last page ended, with what it said.
     #[arg(long)]
     pub(crate) cursor: Option<String>,
 }
@@ -524,102 +609,122 @@ pub(crate) enum Fleet {
     },
     /// Workers, which scrape.
     #[command(subcommand)]
-    Worker(Things),
+    Worker(Things<WorkerAdd>),
     /// Proxies, behind which workers have their sessions.
     #[command(subcommand)]
-    Proxy(Things),
+    Proxy(Things<ProxyAdd>),
     /// Writers, which store what was scraped.
     #[command(subcommand)]
-    Writer(Things),
+    Writer(Things<WriterAdd>),
     /// Show the settings that can be changed while it runs, or change them.
     Settings {
         /// Missions per session, after which the proxy is changed.
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         session_limit: Option<i32>,
         /// Retries of a phase before a mission fails for good.
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         max_retries: Option<i32>,
         /// Which failures deactivate a proxy: total or consecutive.
-        #[arg(long)]
+        #[arg(long, value_name = "WHICH")]
         proxy_failures: Option<String>,
     },
-    /// What happened, newest first.
+    /// What happened in the fleet, newest first.
     Log(FleetLog),
     /// A report: failures, workers or proxies.
     Report {
+        /// Which: failures, workers or proxies.
         name: String,
-        /// How far back [default: 24 for failures, 168 otherwise].
-        #[arg(long)]
+        /// How many hours back [default: 24 for failures, 168 otherwise].
+        #[arg(long, value_name = "N")]
         hours: Option<i64>,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetLog {
-    #[arg(long)]
+    /// Only entries of the mission with this id.
+    #[arg(long, value_name = "ID", conflicts_with = "without_mission")]
     pub(crate) mission: Option<String>,
     /// Only entries that belong to no mission.
     #[arg(long)]
     pub(crate) without_mission: bool,
-    /// As scrape_failed.
+    /// Only this event, such as scrape_failed.
     #[arg(long)]
     pub(crate) event: Option<String>,
-    #[arg(long)]
+    /// Only with this error, such as ERROR203.
+    #[arg(long, value_name = "CODE")]
     pub(crate) error_code: Option<String>,
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    /// How many at most.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) limit: u16,
-    /// Where the last page ended.
+    /// Go on where the last page ended, with what it said.
     #[arg(long)]
     pub(crate) cursor: Option<String>,
 }
 
 /// The same for workers, proxies and writers, which go by id or name.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Things {
+pub(crate) enum Things<A: Args> {
+    /// List all of them.
     List,
-    /// Add one; the API key or password is read from stdin.
-    Add {
-        #[command(flatten)]
-        service: ServiceAdd,
-        #[command(flatten)]
-        proxy: ProxyAdd,
-    },
-    /// Make it active; a proxy starts with no failure.
+    /// Add one; its API key or password is read from stdin.
+    Add(A),
+    /// Make one active; a proxy starts with no failure.
     Activate {
+        /// Its name or its id.
         name: String,
     },
-    /// Use it no more; a worker finishes what it has.
+    /// Use one no more; a worker finishes what it has.
     Deactivate {
+        /// Its name or its id.
         name: String,
     },
+    /// Remove one that nobody uses.
     Remove {
+        /// Its name or its id.
         name: String,
     },
-    /// Ask it whether it is there.
+    /// Ask one whether it is there.
     Test {
+        /// Its name or its id.
         name: String,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ServiceAdd {
+pub(crate) struct WorkerAdd {
+    /// What people call it.
     pub(crate) name: String,
-    /// Where a worker or a writer is.
+    /// Where its Worker API is.
     #[arg(long)]
-    pub(crate) url: Option<String>,
-    /// Where the results of a worker are.
-    #[arg(long)]
+    pub(crate) url: String,
+    /// Where its results are; without it the worker cannot be activated.
+    #[arg(long, value_name = "DOMAIN")]
     pub(crate) storage_domain: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ProxyAdd {
-    /// Of a proxy.
+pub(crate) struct WriterAdd {
+    /// What people call it.
+    pub(crate) name: String,
+    /// Where its Writer API is.
     #[arg(long)]
-    pub(crate) host: Option<String>,
+    pub(crate) url: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProxyAdd {
+    /// What people call it.
+    pub(crate) name: String,
+    /// Its host; socks5://HOST for one that speaks SOCKS5.
+    #[arg(long)]
+    pub(crate) host: String,
+    /// Its port.
     #[arg(long)]
     pub(crate) port: Option<i32>,
-    #[arg(long)]
+    /// Its user; the password is then read from stdin, or from LAVRA_FLEET_PASSWORD.
+    #[arg(long, value_name = "USER")]
     pub(crate) username: Option<String>,
 }
 
@@ -630,32 +735,48 @@ pub(crate) enum Task {
     /// List tasks, newest first.
     List(TaskList),
     /// Show one task.
-    Show { id: String },
+    Show {
+        /// The id of the task.
+        id: String,
+    },
     /// The newest events of a task.
     Events {
+        /// The id of the task.
         id: String,
-        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=100))]
+        /// How many at most.
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        #[arg(value_parser = clap::value_parser!(u16).range(1..=100))]
         limit: u16,
     },
     /// The result of a task.
-    Result { id: String },
+    Result {
+        /// The id of the task.
+        id: String,
+    },
     /// What the task was given.
-    Input { id: String },
+    Input {
+        /// The id of the task.
+        id: String,
+    },
     /// Put a failed or cancelled task back into the queue.
     Retry {
+        /// The id of the task.
         id: String,
         /// Only if the task is still at this version.
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         if_version: Option<i32>,
     },
-    /// Cancel a task.
+    /// Cancel a task; a worker that runs it is told to stop.
     Cancel {
+        /// The id of the task.
         id: String,
-        #[arg(long)]
+        /// Only if the task is still at this version.
+        #[arg(long, value_name = "N")]
         if_version: Option<i32>,
     },
     /// Wait until tasks have ended; exit code 3 if one did not end well.
     Wait {
+        /// The ids of the tasks.
         #[arg(required = true)]
         ids: Vec<String>,
     },
@@ -663,24 +784,26 @@ pub(crate) enum Task {
 
 #[derive(Debug, Args)]
 pub(crate) struct TaskCreate {
-    /// The task type.
+    /// The task type: http, cleanup, extract, or one of your own workers.
+    #[arg(value_name = "TYPE")]
     pub(crate) kind: String,
-    /// The payload as JSON; `-` reads it from stdin.
-    #[arg(long, default_value = "{}")]
+    /// What the task is given, as JSON; `-` reads it from stdin.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
     pub(crate) payload: String,
-    /// From high to low, then the oldest first [default: 1].
-    #[arg(long, allow_negative_numbers = true)]
+    /// The highest is run first, then the oldest [default: 1].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) priority: Option<i16>,
     /// A compact JSON object that stays with the task.
-    #[arg(long)]
+    #[arg(long, value_name = "JSON")]
     pub(crate) metadata: Option<String>,
     /// The same type and payload again answers the first task.
     #[arg(long)]
     pub(crate) idempotent: bool,
-    #[arg(long)]
+    /// How often it is tried again [default: its type's, usually 3].
+    #[arg(long, value_name = "N")]
     pub(crate) max_retries: Option<i32>,
     /// Seconds before it may run.
-    #[arg(long)]
+    #[arg(long, value_name = "SECONDS")]
     pub(crate) delay: Option<u64>,
     /// Wait until it has ended.
     #[arg(long)]
@@ -689,20 +812,23 @@ pub(crate) struct TaskCreate {
 
 #[derive(Debug, Args)]
 pub(crate) struct TaskList {
-    #[arg(long = "type")]
+    /// Only of this type.
+    #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
-    /// PENDING, IN_PROGRESS, COMPLETED, FAILED or CANCELLED.
+    /// Only with this status: PENDING, IN_PROGRESS, COMPLETED, FAILED or CANCELLED.
     #[arg(long)]
     pub(crate) status: Option<String>,
-    /// Created at or after this time (RFC 3339).
-    #[arg(long)]
+    /// Created at or after this time, such as 2025-01-31T08:00:00Z.
+    #[arg(long, value_name = "TIME")]
     pub(crate) after: Option<String>,
     /// Created before this time.
-    #[arg(long)]
+    #[arg(long, value_name = "TIME")]
     pub(crate) before: Option<String>,
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
+    /// How many at most.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=500))]
     pub(crate) limit: u16,
-    /// Where the last page ended.
+    /// Go on where the last page ended, with what it said.
     #[arg(long)]
     pub(crate) cursor: Option<String>,
 }
@@ -711,40 +837,53 @@ pub(crate) struct TaskList {
 pub(crate) enum DeadLetter {
     /// List dead letters, newest first.
     List {
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
+        /// How many at most.
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        #[arg(value_parser = clap::value_parser!(u16).range(1..=500))]
         limit: u16,
-        /// Where the last page ended.
+        /// Go on where the last page ended, with what it said.
         #[arg(long)]
         cursor: Option<String>,
     },
     /// Put the task of a dead letter back into the queue.
     Redrive {
+        /// The id of the dead letter.
         id: String,
     },
+    /// Remove a dead letter; its task stays FAILED.
     Remove {
+        /// The id of the dead letter.
         id: String,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Schedule {
+    /// List schedules, and when each is next.
     List,
-    /// `lavra schedule set nightly http '0 3 * * *' --payload '{"url": "…"}'` (UTC).
+    /// Make or change one: `lavra schedule set nightly http '0 3 * * *' --payload '{"url": "…"}'`.
     Set {
+        /// What people call it.
         name: String,
+        /// The type of its tasks.
+        #[arg(value_name = "TYPE")]
         kind: String,
+        /// When, as a cron line in UTC: minute, hour, day, month, day of the week.
         cron: String,
-        #[arg(long, default_value = "{}")]
+        /// What its tasks are given, as JSON; `-` reads it from stdin.
+        #[arg(long, value_name = "JSON", default_value = "{}")]
         payload: String,
     },
+    /// Remove a schedule; tasks that it has made stay.
     Remove {
+        /// The name of the schedule.
         name: String,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Webhook {
-    /// Webhooks, and how they last answered.
+    /// List webhooks, and how they last answered.
     List,
     /// Add one; its secret is made and shown once, unless it comes from stdin.
     Add {
@@ -761,14 +900,14 @@ pub(crate) enum Webhook {
         #[arg(long)]
         secret_from_stdin: bool,
     },
-    /// Change what is said, and nothing else.
+    /// Change one: what the flags say, and nothing else.
     Change(WebhookChange),
     /// Remove one; what waits for it is not sent.
     Remove {
         /// Its name or its id.
         webhook: String,
     },
-    /// Send a ping now.
+    /// Send one a ping now.
     Test {
         /// Its name or its id.
         webhook: String,
@@ -807,12 +946,16 @@ pub(crate) struct WebhookChange {
 pub(crate) enum Secret {
     /// Make a key for LAVRA_SECRET_KEY.
     GenerateKey,
+    /// List the names of secrets; their values are never shown.
     List,
     /// Set a secret; its value is read from stdin.
     Set {
+        /// The name of the secret.
         name: String,
     },
+    /// Remove a secret.
     Remove {
+        /// The name of the secret.
         name: String,
     },
 }
@@ -823,7 +966,7 @@ pub(crate) enum Key {
     Create {
         /// What it is for.
         name: String,
-        /// viewer, operator, admin, or writer for programs that work on tasks.
+        /// What it may: viewer, operator, admin, or writer for programs that work on tasks.
         #[arg(long)]
         role: String,
         /// When it ends: 90d, 12h, 1y [default: when it is revoked].
@@ -833,7 +976,10 @@ pub(crate) enum Key {
     /// List keys, the newest first; also those that are over.
     List,
     /// End a key, and the sessions that were opened with it.
-    Revoke { id: String },
+    Revoke {
+        /// The id of the key, as `lavra key list` shows it.
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -847,8 +993,8 @@ pub(crate) struct Migrate {
 pub(crate) struct Sql {
     /// One SELECT.
     pub(crate) query: String,
-    /// At most this many rows.
-    #[arg(long, default_value_t = 1000)]
+    /// How many rows at most.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) limit: usize,
 }
 
@@ -858,6 +1004,6 @@ pub(crate) struct Demo {
     #[arg(long)]
     pub(crate) exit: bool,
     /// How many tasks.
-    #[arg(long, default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = 12)]
     pub(crate) tasks: usize,
 }

@@ -1,7 +1,7 @@
 //! Commands are written once, against the HTTP router: called in process when this process may
 //! open the database, over HTTP to the process that holds it when not.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderValue, Method, Request, StatusCode, header};
@@ -9,7 +9,7 @@ use lavra_db::{Database, Holder};
 use serde_json::Value;
 use tower::ServiceExt;
 
-use crate::exit::{BadUsage, OwnCode};
+use crate::exit::{BadUsage, OwnCode, ServerUnreachable};
 use crate::node::{Node, Parts};
 use crate::settings::Settings;
 use crate::variables::Variable;
@@ -108,11 +108,11 @@ impl Client {
                 if let Some(credential) = credential {
                     request.headers_mut().insert(header::AUTHORIZATION, bearer(credential)?);
                 }
-                let answer = http
-                    .execute(request)
-                    .await
-                    .map_err(reqwest::Error::without_url)
-                    .with_context(|| format!("the server at {base} does not answer"))?;
+                let away = |error: reqwest::Error| ServerUnreachable {
+                    base: base.clone(),
+                    source: error.without_url().into(),
+                };
+                let answer = http.execute(request).await.map_err(away)?;
                 (answer.status(), answer.bytes().await?)
             }
         };

@@ -10,7 +10,7 @@ use lavra_db::Environment;
 
 use crate::cli::Cli;
 use crate::client::Refused;
-use crate::exit::{BadUsage, Exit, OwnCode};
+use crate::exit::{BadUsage, CannotListen, Exit, OwnCode, ServerUnreachable};
 use crate::settings;
 use crate::variables::Variable;
 
@@ -42,7 +42,9 @@ fn all_exits() -> impl Iterator<Item = Exit> {
 
 fn all_own_codes() -> impl Iterator<Item = OwnCode> {
     successors(Some(OwnCode::BadUsage), |code| match code {
-        OwnCode::BadUsage => Some(OwnCode::Error),
+        OwnCode::BadUsage => Some(OwnCode::CannotListen),
+        OwnCode::CannotListen => Some(OwnCode::ServerUnreachable),
+        OwnCode::ServerUnreachable => Some(OwnCode::Error),
         OwnCode::Error => None,
     })
 }
@@ -91,6 +93,13 @@ fn every_code_is_documented_with_its_exit_code() {
     codes.extend(all_own_codes().map(|code| {
         let error = match code {
             OwnCode::BadUsage => BadUsage("a reason".into()).into(),
+            OwnCode::CannotListen => {
+                let source = std::io::ErrorKind::AddrInUse.into();
+                CannotListen { place: "a place".into(), source }.into()
+            }
+            OwnCode::ServerUnreachable => {
+                ServerUnreachable { base: "a place".into(), source: "a reason".into() }.into()
+            }
             OwnCode::Error => anyhow::anyhow!("a reason"),
         };
         assert_eq!(crate::exit::code(&error), code.as_str());

@@ -1,5 +1,6 @@
 //! How a command ended, for the shell and for the person.
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use lavra_web::Code;
@@ -53,6 +54,8 @@ impl From<anyhow::Error> for Exit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OwnCode {
     BadUsage,
+    CannotListen,
+    ServerUnreachable,
     /// Whatever has no code of its own.
     Error,
 }
@@ -61,6 +64,8 @@ impl OwnCode {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::BadUsage => "bad_usage",
+            Self::CannotListen => "cannot_listen",
+            Self::ServerUnreachable => "server_unreachable",
             Self::Error => "error",
         }
     }
@@ -78,7 +83,13 @@ pub(crate) fn code(error: &anyhow::Error) -> String {
         if let Some(refused) = cause.downcast_ref::<Refused>() {
             return Some(refused.code.clone());
         }
-        cause.is::<BadUsage>().then(|| OwnCode::BadUsage.as_str().to_owned())
+        let own = match () {
+            () if cause.is::<BadUsage>() => OwnCode::BadUsage,
+            () if cause.is::<CannotListen>() => OwnCode::CannotListen,
+            () if cause.is::<ServerUnreachable>() => OwnCode::ServerUnreachable,
+            () => return None,
+        };
+        Some(own.as_str().to_owned())
     });
     known.unwrap_or_else(|| OwnCode::Error.as_str().to_owned())
 }
@@ -87,3 +98,30 @@ pub(crate) fn code(error: &anyhow::Error) -> String {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BadUsage(pub(crate) String);
+
+/// An address that is another's, or not this machine's.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {place}: {source}; {}", instead(.source))]
+pub(crate) struct CannotListen {
+    pub(crate) place: String,
+    pub(crate) source: std::io::Error,
+}
+
+fn instead(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::AddrInUse => "is another lavra there already? --listen takes another port",
+        ErrorKind::AddrNotAvailable => "--listen takes an address of this machine",
+        ErrorKind::PermissionDenied => "ports below 1024 are root's: --listen takes another",
+        _ => "--listen takes another address",
+    }
+}
+
+/// Nobody answers where a server should be.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the server at {base} does not answer: is `lavra serve` running there? --server (or LAVRA_SERVER) says where"
+)]
+pub(crate) struct ServerUnreachable {
+    pub(crate) base: String,
+    pub(crate) source: Box<dyn std::error::Error + Send + Sync>,
+}

@@ -14,6 +14,8 @@ mod variables;
 
 #[cfg(test)]
 mod documented;
+#[cfg(test)]
+mod helped;
 
 use clap::Parser;
 
@@ -68,6 +70,7 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Simulate(_) => Ok(Exit::Done),
         Command::Writer(args) => commands::writer::run(settings, &args).await,
         Command::World(args) => commands::world::run(&args, printer).await,
+        Command::Man { directory } => commands::man::run(&directory),
         Command::Completions { shell } => {
             commands::completions(shell, printer);
             Ok(Exit::Done)

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::demo::Count;
-use crate::exit::BadUsage;
+use crate::exit::{BadUsage, CannotListen};
 use crate::settings::{Settings, Web};
 use crate::variables::Variable;
 
@@ -447,12 +447,8 @@ impl Place {
     }
 
     pub(crate) async fn listen(&self) -> anyhow::Result<TcpListener> {
-        TcpListener::bind(self.addresses.as_slice()).await.with_context(|| {
-            format!(
-                "cannot listen on {}: is another lavra there already? --listen takes another port",
-                self.text
-            )
-        })
+        let taken = |source| CannotListen { place: self.text.clone(), source };
+        Ok(TcpListener::bind(self.addresses.as_slice()).await.map_err(taken)?)
     }
 }
 

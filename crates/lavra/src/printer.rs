@@ -67,12 +67,45 @@ impl Printer {
 
     pub(crate) fn error(&self, error: &anyhow::Error) {
         let code = crate::exit::code(error);
+        let detail = told(error);
         if self.json {
-            let value =
-                serde_json::json!({ "error": { "code": code, "detail": format!("{error:#}") } });
+            let value = serde_json::json!({ "error": { "code": code, "detail": detail } });
             let _closed = writeln!(std::io::stderr(), "{value}");
         } else {
-            let _closed = writeln!(std::io::stderr(), "error[{code}]: {error:#}");
+            let _closed = writeln!(std::io::stderr(), "error[{code}]: {detail}");
         }
+    }
+}
+
+/// An error and what led to it, each said once: some tell their cause in their own words already.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        // What DuckDB's C interface says of every failure, beside its words.
+        let says_nothing = cause.starts_with("Error code ");
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) && !says_nothing {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let cause = anyhow::anyhow!("no such file");
+        let told_already = cause.context("could not open x: no such file; make it");
+        assert_eq!(told(&told_already), "could not open x: no such file; make it");
+        assert_eq!(
+            told(&told_already.context("the start")),
+            "the start: could not open x: no such file; make it"
+        );
+        let of_duckdb = anyhow::anyhow!("Error code 1: Unknown error code").context("IO Error");
+        assert_eq!(told(&of_duckdb), "IO Error");
     }
 }

@@ -268,8 +268,8 @@ impl Settings {
         Ok(Self {
             target,
             schema,
-            server: options.server.clone(),
-            broker: options.broker.clone().or(file.broker),
+            server: options.server.as_deref().map(server).transpose()?,
+            broker: options.broker.clone().or(file.broker).map(broker).transpose()?,
             broker_prefix: file.broker_prefix,
             listen: file.listen.unwrap_or_else(|| DEFAULT_LISTEN.into()),
             artefacts: options
@@ -293,11 +293,30 @@ impl Settings {
     }
 }
 
+/// Where a server is: all that is said of it, so that a slip is told before anything is asked.
+fn server(text: &str) -> Result<String, BadUsage> {
+    let is_url = |url: Uri| matches!(url.scheme_str(), Some("http" | "https"));
+    if text.parse().is_ok_and(is_url) {
+        return Ok(text.to_owned());
+    }
+    Err(BadUsage(format!("--server {text}: it is a URL such as http://127.0.0.1:8080")))
+}
+
+/// What was given is not repeated: a password may be in it.
+fn broker(text: String) -> Result<String, BadUsage> {
+    if text.starts_with("amqp://") || text.starts_with("amqps://") {
+        return Ok(text);
+    }
+    Err(BadUsage("--broker: RabbitMQ's URL is amqp://user:password@host:port/vhost".into()))
+}
+
 fn read(path: &Path) -> anyhow::Result<File> {
     let wrong = |error: &dyn Display| {
         BadUsage(format!("{}: {}", path.display(), error.to_string().trim_end()))
     };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        BadUsage(format!("the settings file {} cannot be read: {error}", path.display()))
+    })?;
     Ok(toml::from_str(&text).map_err(|error| wrong(&error))?)
 }
 
@@ -372,4 +391,24 @@ pub(crate) fn keys() -> std::collections::BTreeSet<String> {
     let mut keys = Vec::new();
     collect("", &serde_json::to_value(file).unwrap(), &mut keys);
     keys.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_the_package_has_only_settings_that_there_are() {
+        let packed = include_str!("../../../packaging/config/lavra.toml");
+        let is_setting = |line: &&str| !line.starts_with("# ");
+        let all: Vec<&str> =
+            packed.lines().filter(is_setting).map(|line| line.trim_start_matches('#')).collect();
+        let file: File = toml::from_str(&all.join("\n")).unwrap();
+        assert_eq!(file.listen.as_deref(), Some(DEFAULT_LISTEN));
+        assert_eq!(toml::to_string(&file.retention).unwrap(), {
+            toml::to_string(&Retention::default()).unwrap()
+        });
+        let as_packed: File = toml::from_str(packed).unwrap();
+        assert_eq!(as_packed.database.as_deref(), Some("/var/lib/lavra/lavra.duckdb"));
+    }
 }

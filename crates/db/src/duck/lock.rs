@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::place;
 use crate::{Error, Result};
 
 const AT_MOST: u32 = 100;
@@ -63,7 +64,8 @@ pub(super) fn canonical(path: &Path) -> Result<PathBuf> {
     let name = path
         .file_name()
         .ok_or_else(|| Error::Config(format!("{} is not the name of a file", path.display())))?;
-    Ok(parent.canonicalize().map_err(io)?.join(name))
+    let parent = parent.canonicalize().map_err(|error| place::directory(path, error))?;
+    Ok(parent.join(name))
 }
 
 fn lock_path(database: &Path) -> PathBuf {
@@ -78,7 +80,7 @@ pub(super) fn take(database: &Path) -> Result<Lock> {
     let mut options = OpenOptions::new();
     // It holds a token: for nobody else's eyes.
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let file = options.open(&path).map_err(io)?;
+    let file = options.open(&path).map_err(|error| place::directory(database, error))?;
     for tries in 0.. {
         match file.try_lock() {
             Ok(()) => break,

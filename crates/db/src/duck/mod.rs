@@ -9,6 +9,7 @@ mod instance;
 mod lock;
 mod memory;
 mod open;
+mod place;
 mod writer;
 
 use std::borrow::Cow;
@@ -68,6 +69,7 @@ impl Duck {
     pub fn open(path: &Path, schema: Schema, options: Options) -> Result<Self> {
         let path = lock::canonical(path)?;
         let lock = lock::take(&path)?;
+        place::check(&path)?;
         let clock = Clock::ours();
         // Tokens and cursors go on from the clock, above everything an earlier process gave out,
         // even if its log had to be set aside; and above its last write, should the clock of

@@ -131,13 +131,18 @@ fn host_text(config: &Config) -> String {
 /// A server that is just starting is waited for; a wrong password is not.
 pub(super) async fn until_it_answers(pg: &Pg, patience: Duration) -> Result<()> {
     let deadline = Instant::now() + patience;
-    let mut wait = Duration::from_millis(100);
+    let first = Duration::from_millis(100);
+    let mut wait = first;
     loop {
         let Err(error) = pg.synchronise().await else { return Ok(()) };
         if !error.is_transient() || Instant::now() + wait > deadline {
             return Err(error);
         }
-        tracing::warn!(%error, retry_in = ?wait, "waiting for PostgreSQL");
+        if wait == first {
+            tracing::warn!(%error, ?patience, "waiting for PostgreSQL");
+        } else {
+            tracing::debug!(%error, retry_in = ?wait, "still waiting for PostgreSQL");
+        }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(Duration::from_secs(2));
     }

@@ -9,6 +9,7 @@ use crate::support::place::{Place, on_each_engine};
 
 on_each_engine!(
     columns_and_rows_come_in_order,
+    columns_may_have_any_usual_name,
     more_rows_than_asked_for_are_cut_and_said_so,
     what_is_not_one_select_is_refused,
     what_takes_too_long_is_ended,
@@ -23,6 +24,14 @@ async fn columns_and_rows_come_in_order(place: Place) {
     let expected = [[json!(1), json!("more"), json!(null)], [json!(2), json!("text"), json!(null)]];
     assert_eq!(answer.rows, expected);
     assert!(!answer.truncated);
+}
+
+async fn columns_may_have_any_usual_name(place: Place) {
+    let database = place.ground().await;
+    for name in ["answer", "row", "value", "question"] {
+        let answer = database.ask(&format!("SELECT 42 AS \"{name}\""), 1).await.unwrap();
+        assert_eq!((answer.columns, answer.rows), (vec![name.to_owned()], vec![vec![json!(42)]]));
+    }
 }
 
 async fn more_rows_than_asked_for_are_cut_and_said_so(place: Place) {

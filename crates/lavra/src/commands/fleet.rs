@@ -1,6 +1,5 @@
 //! `lavra fleet …`.
 
-use std::io::Read;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -8,8 +7,8 @@ use axum::http::Method;
 use serde_json::{Map, Value, json};
 
 use super::task::{note_more, query, text};
-use super::wait;
-use crate::cli::{Fleet, FleetLog, ProxyAdd, ServiceAdd, Things};
+use super::{typed, wait};
+use crate::cli::{Fleet, FleetLog, ProxyAdd, Things, WorkerAdd, WriterAdd};
 use crate::client::Client;
 use crate::exit::{BadUsage, Exit};
 use crate::printer::{Cell, Color, Printer};
@@ -222,10 +221,10 @@ fn writers(answer: &Value, printer: &Printer) {
     printer.cells(answer, &["WRITER", "URL", "ACTIVE", "TEST"], rows.collect());
 }
 
-async fn things(
+async fn things<A: Order>(
     client: &Client,
     kinds: &str,
-    command: Things,
+    command: Things<A>,
     printer: &Printer,
 ) -> anyhow::Result<()> {
     match command {
@@ -237,12 +236,8 @@ async fn things(
                 _ => writers(&answer, printer),
             }
         }
-        Things::Add { service, proxy } => {
-            let body = match kinds {
-                "proxies" => proxy_order(&service.name, &proxy)?,
-                _ => service_order(&service)?,
-            };
-            let answer = client.post(&format!("/fleet/{kinds}"), body).await?;
+        Things::Add(order) => {
+            let answer = client.post(&format!("/fleet/{kinds}"), order.body(printer)?).await?;
             printer.table(&answer, &["ID"], vec![vec![text(&answer, "id")]]);
         }
         Things::Activate { name } => {
@@ -277,40 +272,55 @@ pub(super) fn segment(text: &str) -> String {
 }
 
 /// Secrets come from stdin: what is typed as a flag stays in a shell's history.
-fn secret(what: &str, variable: Variable) -> anyhow::Result<String> {
+fn secret(what: &str, variable: Variable, printer: &Printer) -> anyhow::Result<String> {
     if let Some(value) = variable.read() {
         return Ok(value);
     }
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).with_context(|| format!("the {what} from stdin"))?;
-    let text = text.trim_end_matches(['\r', '\n']).to_owned();
+    let text = typed(what, printer)?;
     if text.is_empty() {
         return Err(BadUsage(format!("give the {what} by stdin, or in {}", variable.name())).into());
     }
     Ok(text)
 }
 
-fn service_order(args: &ServiceAdd) -> anyhow::Result<Value> {
-    let url = args.url.as_ref().ok_or_else(|| BadUsage("--url is missing".into()))?;
-    let key = secret("API key", Variable::FleetApiKey)?;
-    let mut body = json!({ "name": args.name, "url": url, "api_key": key });
-    if let Some(domain) = &args.storage_domain {
-        body["storage_domain"] = json!(domain);
-    }
-    Ok(body)
+/// One that is added, as the interface takes it.
+trait Order: clap::Args {
+    fn body(&self, printer: &Printer) -> anyhow::Result<Value>;
 }
 
-fn proxy_order(name: &str, args: &ProxyAdd) -> anyhow::Result<Value> {
-    let host = args.host.as_ref().ok_or_else(|| BadUsage("--host is missing".into()))?;
-    let mut body = json!({ "name": name, "host": host });
-    if let Some(port) = args.port {
-        body["port"] = json!(port);
+impl Order for WorkerAdd {
+    fn body(&self, printer: &Printer) -> anyhow::Result<Value> {
+        let mut body = service(&self.name, &self.url, printer)?;
+        if let Some(domain) = &self.storage_domain {
+            body["storage_domain"] = json!(domain);
+        }
+        Ok(body)
     }
-    if let Some(username) = &args.username {
-        body["username"] = json!(username);
-        body["password"] = json!(secret("password", Variable::FleetPassword)?);
+}
+
+impl Order for WriterAdd {
+    fn body(&self, printer: &Printer) -> anyhow::Result<Value> {
+        service(&self.name, &self.url, printer)
     }
-    Ok(body)
+}
+
+fn service(name: &str, url: &str, printer: &Printer) -> anyhow::Result<Value> {
+    let key = secret("API key", Variable::FleetApiKey, printer)?;
+    Ok(json!({ "name": name, "url": url, "api_key": key }))
+}
+
+impl Order for ProxyAdd {
+    fn body(&self, printer: &Printer) -> anyhow::Result<Value> {
+        let mut body = json!({ "name": self.name, "host": self.host });
+        if let Some(port) = self.port {
+            body["port"] = json!(port);
+        }
+        if let Some(username) = &self.username {
+            body["username"] = json!(username);
+            body["password"] = json!(secret("password", Variable::FleetPassword, printer)?);
+        }
+        Ok(body)
+    }
 }
 
 async fn log(client: &Client, args: &FleetLog, printer: &Printer) -> anyhow::Result<()> {

@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 pub(crate) mod extract;
 pub(crate) mod fleet;
 pub(crate) mod key;
+pub(crate) mod man;
 pub(crate) mod migrate;
 pub(crate) mod mission;
 pub(crate) mod schedule;
@@ -20,6 +21,9 @@ pub(crate) mod worker;
 pub(crate) mod world;
 pub(crate) mod writer;
 
+use std::io::IsTerminal;
+
+use anyhow::Context;
 use clap::CommandFactory;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -32,6 +36,16 @@ pub(crate) fn completions(shell: clap_complete::Shell, printer: &Printer) {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "lavra", &mut script);
     printer.data(String::from_utf8_lossy(&script).trim_end());
+}
+
+/// All of stdin, without the end of its last line. A person who sits there is told that it is waited for.
+pub(crate) fn typed(what: &str, printer: &Printer) -> anyhow::Result<String> {
+    if std::io::stdin().is_terminal() {
+        printer.note(&format!("type the {what}, then Enter and Ctrl-D"));
+    }
+    let text = std::io::read_to_string(std::io::stdin())
+        .with_context(|| format!("the {what} cannot be read from stdin"))?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Reads JSON from an argument, or from stdin for `-`.

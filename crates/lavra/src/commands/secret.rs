@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use lavra_db::{Database, Keyring, Secrets, migrate};
 use lavra_tasks::MIGRATIONS;
 use serde_json::json;
 
+use super::typed;
 use crate::cli::Secret;
 use crate::exit::{BadUsage, Exit};
 use crate::printer::Printer;
@@ -43,9 +43,7 @@ pub(crate) async fn run(
             printer.table(&value, &["NAME", "CHANGED"], rows);
         }
         Secret::Set { name } => {
-            let value =
-                std::io::read_to_string(std::io::stdin()).context("stdin cannot be read")?;
-            let value = value.trim_end_matches(['\r', '\n']).to_owned();
+            let value = typed("value", printer)?;
             secrets.put(&name, &value.into()).await?;
             printer.note(&format!("{name} is set"));
         }

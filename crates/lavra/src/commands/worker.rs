@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use super::on_signal;
 use crate::cli::WorkerArgs;
 use crate::exit::{BadUsage, Exit};
+use crate::node::Place;
 use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::variables::Variable;
@@ -50,16 +51,15 @@ pub(crate) async fn run(
 
 /// Loopback, or with a key any address of this machine.
 async fn bind(place: &str, has_key: bool) -> anyhow::Result<TcpListener> {
-    let wrong = |error: std::io::Error| BadUsage(format!("cannot listen on {place}: {error}"));
-    let listener = TcpListener::bind(place).await.map_err(wrong)?;
-    if !has_key && !listener.local_addr()?.ip().is_loopback() {
+    let found = Place::find(place).await?;
+    if !has_key && found.beyond_loopback().is_some() {
         let key = Variable::WorkerApiKey.name();
         return Err(BadUsage(format!(
             "--listen {place}: others than this machine only with an API key, in {key}"
         ))
         .into());
     }
-    Ok(listener)
+    found.listen().await
 }
 
 fn told(error: lavra_worker::Error) -> anyhow::Error {

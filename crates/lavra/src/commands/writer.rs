@@ -1,6 +1,5 @@
 //! `lavra writer`: the Writer API, and the jobs behind it.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -13,7 +12,7 @@ use tokio::net::TcpListener;
 use super::on_signal;
 use crate::cli::Writer;
 use crate::exit::{BadUsage, Exit};
-use crate::node::{Node, Parts, keyring, listen};
+use crate::node::{Node, Parts, Place, keyring, listen};
 use crate::settings::{Settings, WriterFile};
 use crate::variables::Variable;
 
@@ -90,18 +89,12 @@ async fn api_key(
 
 async fn listener(args: &Writer, file: &WriterFile, has_key: bool) -> anyhow::Result<TcpListener> {
     let place = args.listen.as_deref().or(file.listen.as_deref()).unwrap_or("127.0.0.1:8091");
-    let addresses: Vec<SocketAddr> = tokio::net::lookup_host(place)
-        .await
-        .map_err(|error| BadUsage(format!("--listen {place}: {error} (it is HOST:PORT)")))?
-        .collect();
-    if let Some(why) = addresses.iter().find_map(|address| listen_refusal(*address, has_key)) {
+    let place = Place::find(place).await?;
+    let outside = place.beyond_loopback();
+    if let Some(why) = outside.and_then(|address| listen_refusal(address, has_key)) {
         return Err(BadUsage(format!("--listen {why}")).into());
     }
-    TcpListener::bind(addresses.as_slice()).await.with_context(|| {
-        format!(
-            "cannot listen on {place}: is another writer there already? --listen takes another port"
-        )
-    })
+    place.listen().await
 }
 
 fn config(args: &Writer, file: &WriterFile) -> anyhow::Result<Config> {

@@ -5,6 +5,7 @@
 mod commands;
 mod disk;
 mod extraction;
+mod first_minutes;
 mod fleet;
 mod keys;
 mod processes;

@@ -78,8 +78,16 @@ impl Place {
 
     /// The same with a small file system in the place of the directory, which only the command sees.
     pub(crate) fn command_on_a_small_disk(&self, megabytes: u32, args: &[&str]) -> Command {
-        let script =
-            format!("mount -t tmpfs -o size={megabytes}m tmpfs . && cd \"$PWD\" && exec \"$@\"");
+        self.command_on_a_disk(&format!("size={megabytes}m"), args)
+    }
+
+    /// The same with one that nobody can write to.
+    pub(crate) fn command_on_a_read_only_disk(&self, args: &[&str]) -> Command {
+        self.command_on_a_disk("ro", args)
+    }
+
+    fn command_on_a_disk(&self, options: &str, args: &[&str]) -> Command {
+        let script = format!("mount -t tmpfs -o {options} tmpfs . && cd \"$PWD\" && exec \"$@\"");
         let inner = self.command(args);
         let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
         let mut command = Command::new("unshare");

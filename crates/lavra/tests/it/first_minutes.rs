@@ -1,0 +1,181 @@
+//! What goes wrong in the first five minutes: each is said with a code, where, and what to do about it.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Output};
+
+use crate::program::Place;
+
+/// That it ended so, and said all of this and printed nothing.
+fn assert_told(output: &Output, code: i32, says: &[&str]) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    for part in says {
+        assert!(said.contains(part), "it does not say {part:?}: {said}");
+    }
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    let last = said.lines().last().unwrap_or_default();
+    let (_, detail) = last.split_once("]: ").unwrap_or_default();
+    for part in detail.split(": ").filter(|part| part.len() > 20) {
+        assert_eq!(detail.matches(part).count(), 1, "said twice: {part:?} in {said}");
+    }
+}
+
+fn on(database: &str) -> Place {
+    Place { database: database.to_owned(), ..Place::on_duckdb() }
+}
+
+fn write(place: &Place, name: &str, content: &[u8]) {
+    std::fs::write(place.directory.path().join(name), content).unwrap();
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let place = Place::on_duckdb();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for command in ["serve", "worker", "writer", "world"] {
+        let output = place.run(&[command, "--listen", &address]);
+        assert_told(&output, 1, &["error[cannot_listen]", &address, "--listen takes another port"]);
+    }
+}
+
+#[test]
+fn an_address_of_another_machine() {
+    let place = Place::on_duckdb().with_variable("LAVRA_WORKER_API_KEY", "key");
+    // Kept for documentation: nobody has it.
+    let output = place.run(&["worker", "--listen", "192.0.2.1:8100"]);
+    assert_told(&output, 1, &["error[cannot_listen]", "an address of this machine"]);
+}
+
+#[test]
+fn a_file_that_a_server_has() {
+    let place = Place::on_duckdb();
+    let server = place.start(&["serve", "--listen", "127.0.0.1:0"]);
+    place.until_served(&server);
+    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["runner"], &["doctor"]] {
+        let says = ["error[database_held]", "http://127.0.0.1:", "stop it", "--server"];
+        assert_told(&place.run(command), 1, &says);
+    }
+}
+
+#[test]
+fn no_postgresql_there() {
+    let output = on("postgres://someone@127.0.0.1:1/nothing").run(&["task", "list"]);
+    let says = ["error[database_unreachable]", "127.0.0.1:1", "is it running", "--database"];
+    assert_told(&output, 1, &says);
+    let waits = String::from_utf8_lossy(&output.stderr).matches("waiting for").count();
+    assert_eq!(waits, 1, "one line says that it waits");
+    let output = on("postgres://someone@nowhere.invalid/nothing").run(&["task", "list"]);
+    assert_told(&output, 1, &["error[database_unreachable]", "nowhere.invalid", "its address"]);
+}
+
+/// What a server answers to a wrong password, whatever it is told.
+fn refusing_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            let _startup = stream.read(&mut [0; 1024]);
+            let fields =
+                b"SFATAL\0VFATAL\0C28P01\0Mpassword authentication failed for user \"ana\"\0\0";
+            let mut message = vec![b'E'];
+            message.extend((fields.len() as u32 + 4).to_be_bytes());
+            message.extend(fields);
+            let _gone = stream.write_all(&message);
+        }
+    });
+    format!("postgres://ana:hunter2@{address}/lavra")
+}
+
+#[test]
+fn a_wrong_password() {
+    let output = on(&refusing_server()).run(&["task", "list"]);
+    let says = ["error[database_unreachable]", "password authentication failed", "the password"];
+    assert_told(&output, 1, &says);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("hunter2") && !said.contains("waiting"), "{said}");
+}
+
+#[test]
+fn urls_that_are_none() {
+    for (database, says) in [
+        ("mysql://127.0.0.1/x", "not mysql://"),
+        ("postgres:/127.0.0.1/x", "postgres://user:password@host:5432/database"),
+        ("postgres://127.0.0.1:port/x", "cannot be read"),
+    ] {
+        assert_told(&on(database).run(&["task", "list"]), 2, &["error[bad_configuration]", says]);
+    }
+    let place = Place::on_duckdb();
+    for server in ["127.0.0.1:8080", "ftp://127.0.0.1", "nonsense"] {
+        let output = place.run(&["--server", server, "task", "list"]);
+        assert_told(&output, 2, &["error[bad_usage]", server, "http://127.0.0.1:8080"]);
+    }
+    let output = place.run(&["--broker", "http://me:hunter2@mq", "task", "list"]);
+    assert_told(&output, 2, &["error[bad_usage]", "amqp://user:password@host:port/vhost"]);
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("hunter2"));
+}
+
+#[test]
+fn a_server_that_is_not_there() {
+    let output = Place::on_duckdb().run(&["--server", "http://127.0.0.1:1", "task", "list"]);
+    assert_told(&output, 1, &["error[server_unreachable]", "http://127.0.0.1:1", "lavra serve"]);
+}
+
+#[test]
+fn a_file_that_is_no_database() {
+    for (content, says) in [
+        (&b"hello, this is text and no table"[..], "not a DuckDB file"),
+        (b"SQLite format 3\0 and its pages", "not a DuckDB file"),
+        (b"", "is empty"),
+    ] {
+        let place = Place::on_duckdb();
+        write(&place, "lavra.duckdb", content);
+        let says = ["error[bad_configuration]", "lavra.duckdb", says, "--database"];
+        assert_told(&place.run(&["task", "list"]), 2, &says);
+        let left = std::fs::read(place.directory.path().join("lavra.duckdb")).unwrap();
+        assert_eq!(left, content, "it was written to");
+    }
+    let place = Place::on_duckdb();
+    std::fs::create_dir(place.directory.path().join("lavra.duckdb")).unwrap();
+    assert_told(&place.run(&["task", "list"]), 2, &["is a directory", "--database takes a file"]);
+}
+
+#[test]
+fn a_directory_that_is_not_there_or_cannot_be_written_to() {
+    let output = on("missing/lavra.duckdb").run(&["task", "list"]);
+    assert_told(&output, 2, &["error[bad_configuration]", "missing is not there", "make it"]);
+    let output =
+        Place::on_duckdb().command_on_a_read_only_disk(&["task", "list"]).output().unwrap();
+    assert_told(&output, 2, &["error[bad_configuration]", "cannot be written to", "--database"]);
+}
+
+#[test]
+fn a_file_of_a_newer_version() {
+    let place = Place::on_duckdb();
+    place.json(&["task", "list"]);
+    let python = std::env::var("LAVRA_TEST_PYTHON")
+        .expect("LAVRA_TEST_PYTHON is not set: run it by cargo xtask test");
+    let newer = "import duckdb; duckdb.connect('lavra.duckdb').execute(\"INSERT INTO \
+                 kodus_workflow.schema_migrations (id, description) VALUES ('999', 'of tomorrow')\")";
+    let mut stock = Command::new(python);
+    let written = stock.current_dir(place.directory.path()).args(["-c", newer]).output().unwrap();
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let says = ["error[database_newer]", "999", "use that version, or another database"];
+    assert_told(&place.run(&["task", "list"]), 1, &says);
+}
+
+#[test]
+fn settings_that_cannot_be_read_or_do_not_exist() {
+    let place = Place::on_duckdb();
+    let output = place.run(&["--config", "none.toml", "task", "list"]);
+    assert_told(&output, 2, &["error[bad_usage]", "the settings file none.toml cannot be read"]);
+    write(&place, "lavra.toml", b"databse = \"x\"\n");
+    let output = place.run(&["task", "list"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for part in ["error[bad_usage]", "lavra.toml", "line 1", "databse", "`database`"] {
+        assert!(said.contains(part), "it does not say {part:?}: {said}");
+    }
+}

@@ -1,0 +1,68 @@
+//! The dashboard and the alerts, held against what the servers measure: a name that nobody exports shows nothing,
+//! and nobody misses it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The names that the code gives to `counter!`, `gauge!` and `histogram!`.
+fn exported() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut directories: Vec<PathBuf> = std::fs::read_dir(root().join("crates"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("src"))
+        .collect();
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = read(&path);
+                let macros =
+                    ["metrics::counter!(\"", "metrics::gauge!(\"", "metrics::histogram!(\""];
+                let found = macros.iter().flat_map(|start| text.split(start).skip(1));
+                names.extend(found.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+            }
+        }
+    }
+    names
+}
+
+/// The names that a file asks for; a histogram is asked for by its parts.
+fn asked(path: &str) -> BTreeSet<String> {
+    let text = read(&root().join(path));
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let words = text.split(|letter| !is_name(letter)).filter(|word| word.starts_with("lavra_"));
+    let parts = ["_bucket", "_count", "_sum"];
+    words
+        .map(|word| {
+            parts.iter().find_map(|part| word.strip_suffix(part)).unwrap_or(word).to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn the_dashboard_shows_what_is_measured_all_of_it_and_nothing_else() {
+    assert!(!exported().is_empty());
+    assert_eq!(asked("packaging/grafana/lavra.json"), exported());
+    let text = read(&root().join("packaging/grafana/lavra.json"));
+    serde_json::from_str::<serde_json::Value>(&text).unwrap();
+}
+
+#[test]
+fn the_alerts_and_the_documents_ask_for_what_is_measured() {
+    for path in ["packaging/prometheus/alerts.yml", "docs/operations.md"] {
+        let unknown: Vec<String> =
+            asked(path).into_iter().filter(|name| !exported().contains(name)).collect();
+        assert!(unknown.is_empty(), "{path}: {unknown:?}");
+        assert!(!asked(path).is_empty(), "{path}");
+    }
+}
