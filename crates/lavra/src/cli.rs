@@ -102,7 +102,8 @@ pub(crate) enum Command {
     Sql(Sql),
     /// Look at the database and the broker, and say what is not as it should be.
     Doctor,
-    /// See it work: everything on loopback, nothing to install.
+    /// See it work: all of it on loopback, with three months to extract and 24 missions to run; then
+    /// everything that was stored is held against the world it came from.
     Demo(Demo),
     /// Run a fleet that does not exist through a day in seconds, and check it after every step.
     Simulate(Simulate),
@@ -854,10 +855,8 @@ pub(crate) struct Sql {
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// End when the work is done, instead of staying up; non-zero if anything went wrong.
+    /// End when the work is done, instead of staying up until Ctrl-C: 3 if some of it remains, 1 if
+    /// anything is lost or wrong.
     #[arg(long)]
     pub(crate) exit: bool,
-    /// How many tasks.
-    #[arg(long, default_value_t = 12)]
-    pub(crate) tasks: usize,
 }

@@ -4,6 +4,7 @@
 mod cli;
 mod client;
 mod commands;
+mod count;
 mod exit;
 mod logging;
 mod node;
@@ -64,7 +65,7 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Migrate(args) => commands::migrate::run(&settings, &args, printer).await,
         Command::Sql(args) => commands::sql::run(&settings, &args, printer).await,
         Command::Doctor => commands::doctor::run(&settings, printer).await,
-        Command::Demo(args) => commands::demo::run(&args, printer).await,
+        Command::Demo(args) => commands::demo::run(&cli.options, &args, printer).await,
         Command::Simulate(_) => Ok(Exit::Done),
         Command::Writer(args) => commands::writer::run(settings, &args).await,
         Command::World(args) => commands::world::run(&args, printer).await,

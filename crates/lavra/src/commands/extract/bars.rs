@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::printer::Printer;
 
-pub(super) struct Bars<'a> {
+pub(crate) struct Bars<'a> {
     printer: &'a Printer,
     all: MultiProgress,
     overall: ProgressBar,
@@ -34,8 +34,12 @@ fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
 }
 
 impl<'a> Bars<'a> {
-    pub(super) fn new(printer: &'a Printer, source: &str) -> Self {
-        let all = MultiProgress::new();
+    pub(crate) fn new(printer: &'a Printer, source: &str) -> Self {
+        Self::among(printer, MultiProgress::new(), source)
+    }
+
+    /// The same among other bars.
+    pub(crate) fn among(printer: &'a Printer, all: MultiProgress, source: &str) -> Self {
         let new = |template: &str| {
             let bar = if printer.is_watched() {
                 all.add(ProgressBar::new(0))
@@ -51,7 +55,7 @@ impl<'a> Bars<'a> {
         Self { printer, all, overall, phase, tasks: HashMap::new(), retries: 0 }
     }
 
-    pub(super) fn show(&mut self, event: &Event, condition: &Condition) {
+    pub(crate) fn show(&mut self, event: &Event, condition: &Condition) {
         match event {
             Event::Planned { tasks, .. } => {
                 self.overall.set_length(*tasks as u64);
@@ -168,7 +172,7 @@ impl<'a> Bars<'a> {
         }
     }
 
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         for bar in self.tasks.values() {
             bar.finish_and_clear();
         }
@@ -178,7 +182,7 @@ impl<'a> Bars<'a> {
 }
 
 /// What came of it, for a person.
-pub(super) fn summary(summary: &Value, printer: &Printer) {
+pub(crate) fn summary(summary: &Value, printer: &Printer) {
     let number = |name: &str| summary.get(name).and_then(Value::as_u64).unwrap_or(0);
     printer.data(&format!(
         "tasks     {} complete, {} partial, {} failed, {} pending",
