@@ -20,15 +20,19 @@ use clap::Parser;
 
 use cli::{Cli, Command};
 use exit::Exit;
+use logging::Manner;
 use printer::Printer;
 
 fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
-    let stays = matches!(
-        cli.command,
-        Command::Serve(_) | Command::Runner(_) | Command::Writer(_) | Command::Worker(_)
-    );
-    logging::start(cli.verbose, cli.log_format, stays);
+    let manner = match cli.command {
+        Command::Serve(_) | Command::Runner(_) | Command::Writer(_) | Command::Worker(_) => {
+            Manner::Tells
+        }
+        Command::Demo(_) => Manner::Shows,
+        _ => Manner::Warns,
+    };
+    logging::start(cli.verbose, cli.log_format, manner);
     // One provider for every TLS connection of the process.
     let _only_the_first_counts = rustls::crypto::ring::default_provider().install_default();
     let printer = Printer::new(cli.json);

@@ -12,6 +12,7 @@ use crate::commands::extract::bars::Bars as Extraction;
 use crate::printer::Printer;
 
 const LINE_EVERY: Duration = Duration::from_secs(2);
+const TICK: Duration = Duration::from_millis(100);
 
 pub(super) struct Bars<'a> {
     printer: &'a Printer,
@@ -57,10 +58,7 @@ impl<'a> Bars<'a> {
     /// How everything stands.
     pub(super) fn look(&mut self, extraction: &Task, fleet: &Status, running: &[Mission]) {
         let counts = &fleet.counts;
-        let stand = format!(
-            "{} queued, {} scraping, {} storing",
-            counts.queued, counts.extracao, counts.armazenamento
-        );
+        let stand = format!("{} scraping, {} storing", counts.extracao, counts.armazenamento);
         match &mut self.shown {
             Some(shown) => {
                 shown.missions.set_position(counts.completed.unsigned_abs());
@@ -86,6 +84,19 @@ impl<'a> Bars<'a> {
             self.printer.note(&line);
             self.said = (Some(Instant::now()), line);
         }
+    }
+
+    /// The work is done, and is looked at.
+    pub(super) fn audit(&self) -> ProgressBar {
+        if !self.printer.is_watched() {
+            return ProgressBar::hidden();
+        }
+        let bar = self.all.add(ProgressBar::new_spinner());
+        let bar = styled(bar, "{prefix:>12} {spinner:.green} {wide_msg}");
+        bar.set_prefix("audit");
+        bar.set_message("every page, record and ad against the world");
+        bar.enable_steady_tick(TICK);
+        bar
     }
 
     pub(super) fn close(&self) {

@@ -54,6 +54,7 @@ async fn show(
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     let place = Place::new(options, &outside.ads_url)?;
+    report::starting(printer);
     let parts = Parts::begin(&place, outside, running).await?;
     report::begin(&place, &parts, outside, printer);
     let told_of = parts.told.resubscribe();
@@ -63,7 +64,10 @@ async fn show(
     let audited = tokio::select! {
         audited = async {
             let done = work.run(&order, &missions, &mut bars).await?;
-            let audited = audit::audit(plan, outside, &parts).await?;
+            let bar = bars.audit();
+            let audited = audit::audit(plan, outside, &parts).await;
+            bar.finish_and_clear();
+            let audited = audited?;
             report::end(&place, &parts, &done, &audited, printer).await?;
             anyhow::Ok(audited)
         } => audited?,

@@ -77,7 +77,7 @@ impl Outside {
 /// A bad day of the API: some six requests of a hundred fail, in the ways that it was seen to.
 fn api_faults() -> Faults {
     Faults {
-        latency: Latency { fixed_ms: 20, jitter_ms: 60, per_hundred_pages_ms: 0 },
+        latency: Latency { fixed_ms: 100, jitter_ms: 150, per_hundred_pages_ms: 0 },
         too_many: 0.01,
         retry_after: RetryAfter { share: 0.005, seconds: 1, as_date: false },
         server_error: 0.01,
@@ -101,16 +101,16 @@ fn ad_faults() -> AdFaults {
         html: 0.005,
         cut: 0.01,
         reset: 0.01,
-        latency_ms: 40,
+        latency_ms: 120,
         ..AdFaults::default()
     }
 }
 
-/// One proxy is slow, and one denies everybody after a while: it is taken out of use.
+/// One proxy is slow, and one denies everybody: when three sessions have failed it is out of use.
 fn proxy_fault(number: usize) -> Option<ProxyFault> {
     match number {
         1 => Some(ProxyFault::now(ProxyFaultKind::Slow { millis: 15 })),
-        3 => Some(ProxyFault { kind: ProxyFaultKind::Deny, after: 12 }),
+        3 => Some(ProxyFault::now(ProxyFaultKind::Deny)),
         _ => None,
     }
 }

@@ -37,7 +37,12 @@ impl Place {
     /// `options` may name a PostgreSQL server and a broker; everything else is here. Proxies are tested
     /// by asking `test_url` through them.
     pub(super) fn new(options: &Options, test_url: &str) -> anyhow::Result<Self> {
-        let directory = fresh()?;
+        Self::within(&std::env::temp_dir(), options, test_url)
+    }
+
+    /// The same below another directory than that for temporary files.
+    pub(super) fn within(parent: &Path, options: &Options, test_url: &str) -> anyhow::Result<Self> {
+        let directory = fresh(parent)?;
         let database = match &options.database {
             Some(text) => match Target::parse(text)? {
                 Target::Postgres(_) => text.clone(),
@@ -78,10 +83,10 @@ fn text(path: &Path) -> String {
 }
 
 /// A directory that nobody else can read.
-fn fresh() -> anyhow::Result<PathBuf> {
+fn fresh(parent: &Path) -> anyhow::Result<PathBuf> {
     let name = format!("lavra-demo-{}", uuid::Uuid::new_v4().simple());
     let name: String = name.chars().take("lavra-demo-".len() + 8).collect();
-    let directory = std::env::temp_dir().join(name);
+    let directory = parent.join(name);
     let made = std::fs::DirBuilder::new().mode(0o700).create(&directory);
     made.with_context(|| format!("no directory {} for the demonstration", directory.display()))?;
     Ok(directory)

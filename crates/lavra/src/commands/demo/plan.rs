@@ -26,7 +26,7 @@ impl Default for Plan {
     fn default() -> Self {
         Self {
             seed: 7,
-            scale: 0.01,
+            scale: 0.012,
             from: "2025-02",
             to: "2025-04",
             endpoints: &[
@@ -35,7 +35,7 @@ impl Default for Plan {
                 "atas_atualizacao",
                 "instrumentoscobranca_inclusao",
             ],
-            ads: 80,
+            ads: 120,
             days: (date(2025, 3, 3), date(2025, 3, 6)),
             languages: &["pt", "en", "es"],
         }

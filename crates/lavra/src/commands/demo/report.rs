@@ -19,10 +19,11 @@ use crate::printer::Printer;
 const QUERIES: [&str; 3] = [
     r#"SELECT "ufSigla" AS uf, count(*) AS contracts, sum("valorGlobal") AS value
 FROM psa.pncp_contratos_publicacao GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5"#,
-    "SELECT data->'languages'->>0 AS language, data->>'media_type' AS media, count(*) AS ads
-FROM public.ads GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2",
-    "SELECT event, count(*) AS times FROM public.mission_logs
-GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 8",
+    "SELECT data->'languages'->>0 AS language, data->>'media_type' AS media,
+count(*) AS ads FROM public.ads GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2",
+    "SELECT w.name AS worker, count(*) AS missions, sum(m.ads_count) AS ads
+FROM public.missions m JOIN public.workers w ON w.id = m.worker_id
+GROUP BY 1 ORDER BY 1",
 ];
 /// Findings that a person reads; `--json` has all.
 const SHOWN: usize = 20;
@@ -45,24 +46,30 @@ struct Happened {
     proxies_deactivated: Vec<String>,
 }
 
+pub(super) fn starting(printer: &Printer) {
+    if !printer.is_json() {
+        printer.note("starting a world, three workers, a writer and the server, all on loopback");
+    }
+}
+
 /// Where everything is, before the work begins.
 pub(super) fn begin(place: &Place, parts: &Parts, outside: &Outside, printer: &Printer) {
     if printer.is_json() {
         return;
     }
-    let is_elsewhere = !parts.url.ends_with(":8080");
-    let why = if is_elsewhere { " (8080 is taken)" } else { "" };
-    printer.note(&format!("Mission Control  {}{why}", parts.url));
-    printer.note(&format!("database         {}", place.settings.target));
+    let is_elsewhere = parts.url != format!("http://{}", place.settings.listen);
+    let why = if is_elsewhere { " (the usual port is taken)" } else { "" };
+    printer.note(&format!("  Mission Control  {}{why}", parts.url));
+    printer.note(&format!("  PNCP API         {}", outside.pncp_url));
+    printer.note(&format!("  ad library       {}, behind four proxies", outside.ads_url));
+    printer.note(&format!("  database         {}", place.settings.target));
     if place.settings.broker.is_some() {
-        printer.note("broker           RabbitMQ rings for what waits");
+        printer.note("  broker           RabbitMQ, which says when something waits");
     }
-    printer.note(&format!(
-        "the world        PNCP API at {}, an ad library, {} proxies; all of them fail now and then",
-        outside.pncp_url,
-        outside.proxies.len()
-    ));
-    printer.note("the fleet        3 workers, a writer; looked at every 0.2 s, in earnest every 10 to 30 s\n");
+    printer.note(
+        "All of it fails now and then, on purpose. The fleet is looked at every 0.2 s\n\
+         here; usually it is every 10 to 30 s.\n",
+    );
 }
 
 /// What came of it; asks the three questions.
@@ -119,7 +126,7 @@ fn extracted(summary: &Value, audited: &Audited, printer: &Printer) {
     let text = match count {
         0 => format!("           {requests} requests, none of which failed"),
         _ => format!(
-            "           {requests} requests; {count} failed and were made again ({})",
+            "           {requests} requests; {count} failed and were made again:\n           {}",
             kinds.join(", ")
         ),
     };
@@ -135,10 +142,10 @@ fn fleet(happened: &Happened, audited: &Audited, printer: &Printer) {
     let Happened { sessions_lost, retries, proxies_deactivated } = happened;
     let out = match proxies_deactivated.as_slice() {
         [] => String::new(),
-        names => format!("; {} taken out of use after 3 failures", names.join(", ")),
+        names => format!("; out of use: {}", names.join(", ")),
     };
     printer.data(&format!(
-        "           {sessions_lost} sessions lost behind proxies, {retries} retries{out}"
+        "           {sessions_lost} sessions failed behind a proxy, {retries} retries{out}"
     ));
 }
 
@@ -197,10 +204,8 @@ pub(super) fn next(place: &Place, parts: &Parts, outside: &Outside, printer: &Pr
     }
     let more = "lavra mission add --from 2025-03-10 --to 2025-03-12 --language pt --queue";
     lines.push("  lavra extract status pncp".into());
-    lines.push(format!(
-        "  lavra extract audit pncp --against-source --base-url {}",
-        outside.pncp_url
-    ));
+    lines.push("  lavra extract audit pncp --against-source \\".into());
+    lines.push(format!("      --base-url {}", outside.pncp_url));
     lines.push("  lavra fleet report workers".into());
     lines.push(format!("  {more}"));
     lines.push("  lavra fleet start --wait".into());

@@ -49,9 +49,9 @@ impl<'a> Bars<'a> {
             styled(bar, template)
         };
         let overall =
-            new("{prefix:>12.bold} {bar:30.green} {pos}/{len} tasks complete {elapsed} {msg}");
+            new("{prefix:>12.bold} {bar:24.green} {pos}/{len} tasks {elapsed} {wide_msg}");
         overall.set_prefix(source.to_owned());
-        let phase = new("{prefix:>12} {bar:30.cyan} {pos}/{len} {rate} eta {eta} {msg}");
+        let phase = new("{prefix:>12} {bar:24.cyan} {pos}/{len} {rate} eta {eta} {wide_msg}");
         Self { printer, all, overall, phase, tasks: HashMap::new(), retries: 0 }
     }
 
@@ -138,14 +138,14 @@ impl<'a> Bars<'a> {
 
     fn begin(&mut self, task: &ExtractionId, missing: u64) {
         let printer = self.printer;
-        let all = &self.all;
+        let (all, phase) = (&self.all, self.phase.clone());
         let bar = self.tasks.entry(task.clone()).or_insert_with(|| {
             let bar = if printer.is_watched() {
-                all.add(ProgressBar::new(0))
+                all.insert_after(&phase, ProgressBar::new(0))
             } else {
                 ProgressBar::hidden()
             };
-            let bar = styled(bar, "             {bar:30.dim} {pos}/{len} {msg}");
+            let bar = styled(bar, "             {bar:24.dim} {pos}/{len} {wide_msg}");
             bar.set_message(task.to_string());
             bar
         });
