@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::program::{Place, Running, until};
 
 const MONTHS: [Date; 3] = [date(2025, 2, 1), date(2025, 3, 1), date(2025, 4, 1)];
-/// In which three months have these endpoints, 14 modalidades of one of them.
+/// Four endpoints, one of them in 14 modalidades, in three months.
 const LISTS: usize = 17 * 3;
 
 /// On loopback alone, below the directory of the place.
@@ -111,8 +111,8 @@ fn the_demonstration_ends_well_on_servers_and_leaves_work_alone_that_is_there() 
     let report = report(&demo(&place, &args).output().unwrap());
     let sql = |query: &str| place.json(&["sql", "--limit", "100000", query]);
     assert_true(&report, sql);
-    let files = sql("SELECT count(*) AS n FROM kodus_workflow.task_outbox");
-    assert_eq!(files[0]["n"], 0, "what was created was announced");
+    let waiting = sql("SELECT count(*) AS n FROM kodus_workflow.task_outbox");
+    assert_eq!(waiting[0]["n"], 0, "what was created was announced");
 
     let again = demo(&place, &args).output().unwrap();
     let said = String::from_utf8_lossy(&again.stderr);

@@ -17,8 +17,8 @@ use crate::printer::Printer;
 
 /// Read-only, and the same on both engines.
 const QUERIES: [&str; 3] = [
-    r#"SELECT "ufSigla" AS uf, count(*) AS contracts, sum("valorGlobal") AS value
-FROM psa.pncp_contratos_publicacao GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5"#,
+    "SELECT ufSigla AS uf, count(*) AS contracts, sum(valorGlobal) AS value
+FROM psa.pncp_contratos_publicacao GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5",
     "SELECT data->'languages'->>0 AS language, data->>'media_type' AS media,
 count(*) AS ads FROM public.ads GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2",
     "SELECT w.name AS worker, count(*) AS missions, sum(m.ads_count) AS ads
