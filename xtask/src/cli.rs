@@ -12,7 +12,7 @@ cargo xtask COMMAND
                               `export LAVRA_TEST_…` lines and stay until stdin closes or Ctrl-C
   check                       format, clippy, documentation, unused dependencies, licences and bans
   conformance                 the HTTP API against its own description, by schemathesis
-  demo [-- arguments…]        build lavra and run `lavra demo`
+  demo [arguments…]           build lavra and run `lavra demo` (`demo --exit`, `demo --database postgres://…`)
   bench [NAME [-- arguments…]]
                               measure beside other systems, one table; without a name: the list
   fuzz [--seconds N]          bytes that nobody would write, for ten minutes or as told
@@ -59,7 +59,11 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
         "servers" => Task::Servers { command: after_dashes(&mut args)? },
         "check" => Task::Check,
         "conformance" => Task::Conformance,
-        "demo" => Task::Demo { args: after_dashes(&mut args)? },
+        "demo" => {
+            // All of it is for the demonstration; two dashes before it do no harm.
+            let _dashes = args.next_if(|word| word == "--");
+            return Ok(Task::Demo { args: args.collect() });
+        }
         "bench" => Task::Bench { name: name(&mut args), args: after_dashes(&mut args)? },
         "torture" => Task::Torture { name: name(&mut args), args: after_dashes(&mut args)? },
         other => bail!("unknown command `{other}`"),
@@ -110,6 +114,13 @@ mod tests {
             Task::Servers { command: vec!["psql".to_owned()] }
         );
         assert!(parsed("servers psql").is_err());
+    }
+
+    #[test]
+    fn a_demonstration_takes_its_arguments_with_dashes_or_without() {
+        let args = vec!["--exit".to_owned()];
+        assert_eq!(parsed("demo --exit").unwrap(), Task::Demo { args: args.clone() });
+        assert_eq!(parsed("demo -- --exit").unwrap(), Task::Demo { args });
     }
 
     #[test]

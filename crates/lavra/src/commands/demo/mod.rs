@@ -3,6 +3,7 @@
 
 mod audit;
 mod bars;
+mod operator;
 mod outside;
 mod parts;
 mod place;
@@ -57,8 +58,7 @@ async fn show(
     report::starting(printer);
     let parts = Parts::begin(&place, outside, running).await?;
     report::begin(&place, &parts, outside, printer);
-    let told_of = parts.told.resubscribe();
-    let work = Work { tasks: parts.tasks.clone(), fleet: parts.fleet.clone(), told: told_of };
+    let work = Work::new(&parts, outside);
     let (order, missions) = (plan.order(&outside.pncp_url)?, plan.missions());
     let mut bars = Bars::new(printer);
     let audited = tokio::select! {

@@ -25,8 +25,8 @@ pub(super) struct Outside {
     pub(super) pncp_url: String,
     pub(super) ads: AdLibrary,
     pub(super) ads_url: String,
-    /// Their ports on loopback.
-    pub(super) proxies: Vec<u16>,
+    /// With their ports on loopback.
+    pub(super) proxies: Vec<(u16, ForwardProxy)>,
     pub(super) proxy_password: String,
     serving: JoinSet<std::io::Result<()>>,
     stop: CancellationToken,
@@ -57,7 +57,7 @@ impl Outside {
             let proxy = ForwardProxy::for_user(PROXY_USER, &proxy_password);
             proxy.set_fault(proxy_fault(number));
             let listener: TcpListener = listen(ANY_PORT).await?;
-            proxies.push(listener.local_addr()?.port());
+            proxies.push((listener.local_addr()?.port(), proxy.clone()));
             let until = stop.clone();
             serving.spawn(async move { proxy.serve(listener, until).await });
         }

@@ -57,7 +57,7 @@ impl Parts {
         let parts =
             NodeParts { serve: true, run: true, private_allowed: true, ..NodeParts::default() };
         let node = Node::open(settings, parts).await?;
-        is_empty(&node.database, &node.fleet).await?;
+        is_empty(&node).await?;
         let listener = match listen(&settings.listen).await {
             Ok(listener) => listener,
             Err(_) => listen(ANY_PORT).await?,
@@ -73,7 +73,7 @@ impl Parts {
         for number in 1..=WORKERS {
             all.fleet.add_worker(running.worker(number, place, outside).await?).await?;
         }
-        for (number, port) in (1..).zip(&outside.proxies) {
+        for (number, (port, _)) in (1..).zip(&outside.proxies) {
             // Odd ones are asked by HTTP, even ones by SOCKS5.
             let scheme = if number % 2 == 0 { "socks5://" } else { "" };
             let order = ProxyOrder {

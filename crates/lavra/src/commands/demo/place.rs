@@ -4,12 +4,13 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use lavra_db::{Database, Target};
-use lavra_fleet::Fleet;
+use lavra_db::Target;
 use lavra_fleet::store::Filter;
+use lavra_tasks::store::ListFilter;
 
 use crate::cli::Options;
 use crate::exit::BadUsage;
+use crate::node::Node;
 use crate::settings::Settings;
 
 const FILE: &str = "lavra.duckdb";
@@ -93,15 +94,18 @@ fn fresh(parent: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// What is in a database before is somebody's work: the demonstration neither touches nor counts it.
-pub(super) async fn is_empty(database: &Database, fleet: &Fleet) -> anyhow::Result<()> {
-    let extracted = lavra_extract::has_tables(database, "pncp").await?;
-    let missions = fleet.store.count(&Filter::default()).await?;
-    let workers = fleet.store.workers().await?.len();
-    if !extracted && missions == 0 && workers == 0 {
+pub(super) async fn is_empty(node: &Node) -> anyhow::Result<()> {
+    let store = &node.fleet.store;
+    let any = ListFilter { limit: 1, ..ListFilter::default() };
+    let is_empty = node.tasks.store().list(any).await?.is_empty()
+        && !lavra_extract::has_tables(&node.database, "pncp").await?
+        && store.count(&Filter::default()).await? == 0
+        && store.workers().await?.is_empty();
+    if is_empty {
         return Ok(());
     }
     Err(BadUsage(
-        "--database: there is work in it already (extractions, missions or workers). The \
+        "--database: there is work in it already (tasks, extractions, missions or workers). The \
          demonstration needs a database of its own: CREATE DATABASE lavra_demo"
             .into(),
     )

@@ -42,8 +42,8 @@ struct Happened {
     sessions_lost: i64,
     /// Phases of missions that were begun again.
     retries: i64,
-    /// Proxies that were taken out of use.
-    proxies_deactivated: Vec<String>,
+    /// Proxies that were taken out of use, repaired and put back.
+    proxies_repaired: Vec<String>,
 }
 
 pub(super) fn starting(printer: &Printer) {
@@ -80,7 +80,7 @@ pub(super) async fn end(
     audited: &Audited,
     printer: &Printer,
 ) -> anyhow::Result<()> {
-    let happened = happened(parts).await?;
+    let happened = happened(parts, done).await?;
     let mut asked = Vec::with_capacity(QUERIES.len());
     for query in QUERIES {
         asked.push(Asked { query, answer: parts.database.ask(query, 100).await? });
@@ -139,14 +139,15 @@ fn fleet(happened: &Happened, audited: &Audited, printer: &Printer) {
         audited.missions,
         HumanCount(audited.ads as u64)
     ));
-    let Happened { sessions_lost, retries, proxies_deactivated } = happened;
-    let out = match proxies_deactivated.as_slice() {
-        [] => String::new(),
-        names => format!("; out of use: {}", names.join(", ")),
-    };
+    let Happened { sessions_lost, retries, proxies_repaired } = happened;
     printer.data(&format!(
-        "           {sessions_lost} sessions failed behind a proxy, {retries} retries{out}"
+        "           {sessions_lost} sessions failed behind a proxy, {retries} retries"
     ));
+    if !proxies_repaired.is_empty() {
+        let names = proxies_repaired.join(", ");
+        printer
+            .data(&format!("           {names}: out of use after 3 failures, repaired, put back"));
+    }
 }
 
 fn verdict(audited: &Audited, done: &Done, printer: &Printer) {
@@ -173,19 +174,17 @@ fn verdict(audited: &Audited, done: &Done, printer: &Printer) {
     printer.data(&format!("took       {took:.1} s"));
 }
 
-async fn happened(parts: &Parts) -> anyhow::Result<Happened> {
+async fn happened(parts: &Parts, done: &Done) -> anyhow::Result<Happened> {
     let count = async |database: &Database, event: &str| -> anyhow::Result<i64> {
         let query =
             format!("SELECT count(*) AS n FROM public.mission_logs WHERE event = '{event}'");
         let answer = database.ask(&query, 1).await?;
         Ok(answer.rows.first().and_then(|row| row.first()?.as_i64()).unwrap_or(0))
     };
-    let proxies = parts.fleet.store.proxies().await?;
-    let inactive = proxies.iter().filter(|proxy| !proxy.active);
     Ok(Happened {
         sessions_lost: count(&parts.database, "session_failed").await?,
         retries: count(&parts.database, "retry_triggered").await?,
-        proxies_deactivated: inactive.map(|proxy| proxy.label().to_owned()).collect(),
+        proxies_repaired: done.repaired.clone(),
     })
 }
 

@@ -16,26 +16,41 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::MissedTickBehavior;
 
 use super::bars::Bars;
+use super::operator::Operator;
+use super::outside::Outside;
+use super::parts::Parts;
 
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Work that takes longer than this stands still.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What was submitted, and by whom it is run.
+/// Who is asked, heard and told while it is done.
 pub(super) struct Work {
-    pub(super) tasks: Tasks,
-    pub(super) fleet: Fleet,
-    pub(super) told: Receiver<Told>,
+    tasks: Tasks,
+    fleet: Fleet,
+    told: Receiver<Told>,
+    operator: Operator,
 }
 
 /// The two tasks, as they ended.
 pub(super) struct Done {
     pub(super) extraction: Task,
     pub(super) run: Task,
+    /// Proxies that were taken out of use, and put back.
+    pub(super) repaired: Vec<String>,
     pub(super) took: Duration,
 }
 
 impl Work {
+    pub(super) fn new(parts: &Parts, outside: &Outside) -> Self {
+        Self {
+            tasks: parts.tasks.clone(),
+            fleet: parts.fleet.clone(),
+            told: parts.told.resubscribe(),
+            operator: Operator::new(&outside.proxies),
+        }
+    }
+
     /// Submits an extraction and missions, shows how far they are, and returns when both have ended,
     /// however they ended.
     pub(super) async fn run(
@@ -61,9 +76,11 @@ impl Work {
                     Err(RecvError::Closed) => bail!("the server ended before the work did"),
                 },
                 _ = look.tick() => {
-                    if let Some(done) = self.look(extraction, run, begun, bars).await? {
+                    let (extraction, run) = self.look(extraction, run, begun, bars).await?;
+                    if extraction.status.is_terminal() && run.status.is_terminal() {
                         bars.close();
-                        return Ok(done);
+                        let (took, repaired) = (begun.elapsed(), self.operator.repaired());
+                        return Ok(Done { extraction, run, repaired, took });
                     }
                 }
             }
@@ -71,31 +88,29 @@ impl Work {
     }
 
     async fn look(
-        &self,
+        &mut self,
         extraction: TaskId,
         run: TaskId,
         begun: Instant,
         bars: &mut Bars<'_>,
-    ) -> anyhow::Result<Option<Done>> {
+    ) -> anyhow::Result<(Task, Task)> {
         let extraction = self.tasks.task(extraction).await?;
         let run = self.tasks.task(run).await?;
         let filter = Filter { status: Some(MissionStatus::Running), ..Filter::default() };
         let running = self.fleet.missions(&filter, None, 100).await?;
-        bars.look(&extraction, &self.fleet.status().await?, &running);
-        let took = begun.elapsed();
-        if extraction.status.is_terminal() && run.status.is_terminal() {
-            return Ok(Some(Done { extraction, run, took }));
-        }
-        if took > PATIENCE {
+        let status = self.fleet.status().await?;
+        bars.look(&extraction, &status, &running);
+        self.operator.look(&self.fleet, &status).await?;
+        if begun.elapsed() > PATIENCE {
             bail!(
                 "the work stands still: the extraction is {} ({}), the fleet {} ({}) after {} s",
                 extraction.status,
                 extraction.state,
                 run.status,
                 run.state,
-                took.as_secs()
+                PATIENCE.as_secs()
             );
         }
-        Ok(None)
+        Ok((extraction, run))
     }
 }

@@ -29,7 +29,11 @@ pub(super) async fn audit(
     let source = Arc::new(order.source()?);
     let Plan { tasks, scope } = plan(&source, &order.wanted(), database.clock().now())?;
     if !has_tables(database, &source.name).await? {
-        audited.findings.push(Finding::new(Code::Lost, &source.name, "nothing was extracted"));
+        audited.findings.push(Finding::new(
+            Code::Lost,
+            source.name.as_str(),
+            "nothing was extracted",
+        ));
         return Ok(());
     }
     let store = store_of(database, &source.name);
@@ -75,7 +79,7 @@ async fn compare(
 ) -> anyhow::Result<Vec<Finding>> {
     let Ok(endpoint) = series.endpoint.path.parse::<Endpoint>() else {
         let text = format!("the world has no {}", series.endpoint.path);
-        return Ok(vec![Finding::new(Code::Wrong, &task.task_id, text)]);
+        return Ok(vec![Finding::new(Code::Wrong, task.task_id.to_string(), text)]);
     };
     // By key: what the world has less what is stored, by hash.
     let mut open: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -117,7 +121,7 @@ async fn compare(
     let found = found.map(|(code, keys, what)| {
         let named: Vec<&str> = keys.iter().take(NAMED).map(String::as_str).collect();
         let text = format!("{} records {what}: {}", keys.len(), named.join(", "));
-        Finding::new(code, &task.task_id, text)
+        Finding::new(code, task.task_id.to_string(), text)
     });
     Ok(found.collect())
 }

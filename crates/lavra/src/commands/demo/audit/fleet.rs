@@ -1,7 +1,7 @@
 //! Every mission is completed once and its ads are stored once, as the library has them; workers and
 //! proxies are free.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lavra_db::Database;
 use lavra_fleet::Fleet;
@@ -105,12 +105,12 @@ async fn ended_once(
 
 /// The table of ads against the library.
 fn stored_ads(rows: Vec<Vec<Value>>, mut open: BTreeMap<String, Value>) -> Vec<Finding> {
-    let (mut seen, mut twice, mut wrong) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let (mut seen, mut twice, mut wrong) = (BTreeSet::new(), Vec::new(), Vec::new());
     for row in rows {
         let mut cells = row.into_iter();
         let id = cells.next().and_then(|id| id.as_str().map(str::to_owned)).unwrap_or_default();
         let data = cells.next().unwrap_or_default();
-        if seen.insert(id.clone(), ()).is_some() {
+        if !seen.insert(id.clone()) {
             twice.push(id);
             continue;
         }
@@ -145,7 +145,7 @@ async fn held(fleet: &Fleet) -> anyhow::Result<Vec<Finding>> {
         let is_free = worker.status == WorkerStatus::Idle && worker.current_mission_id.is_none();
         if !is_free || worker.unclosed {
             let text = format!("it is {} after the end of the run", worker.status);
-            found.push(Finding::new(Code::Held, &worker.name, text));
+            found.push(Finding::new(Code::Held, worker.name.as_str(), text));
         }
     }
     for proxy in &status.proxies {

@@ -54,8 +54,8 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    fn new(code: Code, of: impl ToString, detail: impl Into<String>) -> Self {
-        Self { code, of: of.to_string(), detail: detail.into() }
+    fn new(code: Code, of: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { code, of: of.into(), detail: detail.into() }
     }
 }
 

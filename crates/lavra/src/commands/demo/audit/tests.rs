@@ -107,8 +107,7 @@ async fn every_damage_is_found() {
     let outside = Outside::begin(&plan).await.unwrap();
     let place = Place::within(scratch.path(), &Options::default(), &outside.ads_url).unwrap();
     let parts = Parts::begin(&place, &outside, &mut running).await.unwrap();
-    let told = parts.told.resubscribe();
-    let work = Work { tasks: parts.tasks.clone(), fleet: parts.fleet.clone(), told };
+    let work = Work::new(&parts, &outside);
     let order = plan.order(&outside.pncp_url).unwrap();
     work.run(&order, &plan.missions(), &mut Bars::new(&printer)).await.unwrap();
 
