@@ -76,12 +76,13 @@ impl People {
         let Some(newest) = self.newest_extraction() else { return };
         match newest["status"].as_str() {
             Some("PENDING" | "IN_PROGRESS") => {}
-            Some("COMPLETED") if self.months < MONTHS => {
-                self.months += 1;
-                self.extract();
+            Some("COMPLETED") => {
+                // When all months are there they are fetched anew.
+                let refresh = self.months == MONTHS;
+                self.months = (self.months + 1).min(MONTHS);
+                self.extract(refresh);
             }
-            Some("COMPLETED") => {}
-            _ => self.extract(),
+            _ => self.extract(false),
         }
     }
 
@@ -96,7 +97,7 @@ impl People {
             Some("COMPLETED") => true,
             Some("PENDING" | "IN_PROGRESS") => false,
             _ => {
-                self.extract();
+                self.extract(false);
                 false
             }
         };
@@ -135,13 +136,14 @@ impl People {
         }
     }
 
-    fn extract(&self) {
+    fn extract(&self, refresh: bool) {
         let order = json!({
             "type": "extract",
             "payload": {
                 "source": "pncp", "from": format!("{YEAR}-01"),
                 "to": format!("{YEAR}-{:02}", self.months),
                 "endpoints": ["contratacoes_publicacao"], "base_url": self.base_url,
+                "refresh": refresh,
             },
         });
         self.ask("POST", "/tasks", &order);
