@@ -10,13 +10,8 @@ use crate::{duckdb, exec, interrupt, output};
 /// Builds `lavra` and becomes `lavra demo`. The dev profile: from nothing, it is there sooner.
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     duckdb::ensure(workspace)?;
-    exec::run_beside_data(workspace.cargo().args([
-        "build",
-        "--package",
-        "lavra",
-        "--bin",
-        "lavra",
-    ]))?;
+    // With the features of the whole workspace, so that `cargo xtask test` compiles nothing twice.
+    exec::run_beside_data(workspace.cargo().args(["build", "--workspace", "--bin", "lavra"]))?;
     interrupt::check()?;
     let lavra = workspace.target().join("debug/lavra");
     output::step(&format!("lavra demo {}", args.join(" ")));

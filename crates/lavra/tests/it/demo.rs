@@ -121,6 +121,15 @@ fn the_demonstration_ends_well_on_servers_and_leaves_work_alone_that_is_there() 
 }
 
 #[test]
+fn a_demonstration_that_is_refused_leaves_nothing() {
+    let place = Place::on_duckdb();
+    let refused = demo(&place, &["--database", "mine.duckdb", "demo"]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert_eq!(std::fs::read_dir(place.directory.path()).unwrap().count(), 0, "{said}");
+}
+
+#[test]
 fn an_interrupted_demonstration_ends_at_once_and_says_so() {
     let place = Place::on_duckdb();
     let log = std::fs::File::create(place.directory.path().join("demo.log")).unwrap();

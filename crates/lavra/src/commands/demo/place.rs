@@ -43,21 +43,9 @@ impl Place {
 
     /// The same below another directory than that for temporary files.
     pub(super) fn within(parent: &Path, options: &Options, test_url: &str) -> anyhow::Result<Self> {
+        let server = server(options)?;
         let directory = fresh(parent)?;
-        let database = match &options.database {
-            Some(text) => match Target::parse(text)? {
-                Target::Postgres(_) => text.clone(),
-                Target::File(path) => {
-                    return Err(BadUsage(format!(
-                        "--database {}: the demonstration makes a file of its own, or takes a \
-                         postgres:// URL",
-                        path.display()
-                    ))
-                    .into());
-                }
-            },
-            None => text(&directory.join(FILE)),
-        };
+        let database = server.unwrap_or_else(|| text(&directory.join(FILE)));
         let config = directory.join("lavra.toml");
         std::fs::write(&config, format!("{SETTINGS}proxy_test_url = {test_url:?}\n"))
             .with_context(|| format!("cannot write {}", config.display()))?;
@@ -76,6 +64,19 @@ impl Place {
 
     pub(super) fn is_on_a_server(&self) -> bool {
         matches!(self.settings.target, Target::Postgres(_))
+    }
+}
+
+/// The PostgreSQL server that was named, if one was; before anything is made.
+fn server(options: &Options) -> anyhow::Result<Option<String>> {
+    let Some(text) = &options.database else { return Ok(None) };
+    match Target::parse(text)? {
+        Target::Postgres(_) => Ok(Some(text.clone())),
+        Target::File(path) => Err(BadUsage(format!(
+            "--database {}: the demonstration makes a file of its own, or takes a postgres:// URL",
+            path.display()
+        ))
+        .into()),
     }
 }
 
