@@ -15,7 +15,7 @@ cargo xtask COMMAND
   check                       format, clippy, documentation, its links, unused dependencies, licences and bans
   conformance                 the HTTP API against its own description, by schemathesis
   documents [names…]          run the commands of the documents (`documents writer`: of that one)
-  demo [-- arguments…]        build lavra and run `lavra demo`
+  demo [arguments…]           build lavra and run `lavra demo` (`demo --exit`, `demo --database postgres://…`)
   package [--debug]           a Debian package, installed into a scratch root and tried there
   bench [NAME [-- arguments…]]
                               measure beside other systems, one table; without a name: the list
@@ -68,7 +68,11 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
         "servers" => Task::Servers { command: after_dashes(&mut args)? },
         "check" => Task::Check,
         "conformance" => Task::Conformance,
-        "demo" => Task::Demo { args: after_dashes(&mut args)? },
+        "demo" => {
+            // All of it is for the demonstration; two dashes before it do no harm.
+            let _dashes = args.next_if(|word| word == "--");
+            return Ok(Task::Demo { args: args.collect() });
+        }
         "package" => {
             let is_debug = args.next_if(|word| word == "--debug").is_some();
             Task::Package { profile: if is_debug { Profile::Debug } else { Profile::Release } }
@@ -130,6 +134,13 @@ mod tests {
         let package = |profile| Task::Package { profile };
         assert_eq!(parsed("package").unwrap(), package(Profile::Release));
         assert_eq!(parsed("package --debug").unwrap(), package(Profile::Debug));
+    }
+
+    #[test]
+    fn a_demonstration_takes_its_arguments_with_dashes_or_without() {
+        let args = vec!["--exit".to_owned()];
+        assert_eq!(parsed("demo --exit").unwrap(), Task::Demo { args: args.clone() });
+        assert_eq!(parsed("demo -- --exit").unwrap(), Task::Demo { args });
     }
 
     #[test]

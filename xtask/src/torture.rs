@@ -1,6 +1,7 @@
 //! `cargo xtask torture NAME`: scenarios that kill real processes while work goes on, and then look
 //! whether anything was lost or done twice. Longer than a test may take, so not among the tests.
 
+mod all;
 mod extract;
 mod fleet;
 mod servers;
@@ -38,6 +39,11 @@ const SCENARIOS: &[Scenario] = &[
         name: "fleet",
         about: "thousands of simulated fleets whose orchestrators are killed, and a day of a thousand workers (--seeds 2000, --seed N)",
         run: fleet::run,
+    },
+    Scenario {
+        name: "all",
+        about: "the demonstration as processes on PostgreSQL and RabbitMQ, everything killed, then every table audited (--seconds 300, --seed N)",
+        run: all::run,
     },
 ];
 

@@ -102,7 +102,8 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See it work: everything on loopback, nothing to install.
+    /// See it work: all of it on loopback, with three months to extract and 24 missions to run; then
+    /// everything that was stored is held against the world it came from.
     Demo(Demo),
     /// Serve the HTTP API and Mission Control, and run tasks.
     Serve(Serve),
@@ -1000,10 +1001,8 @@ pub(crate) struct Sql {
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// End when the work is done, instead of staying up; non-zero if anything went wrong.
+    /// End when the work is done, instead of staying up until Ctrl-C: 3 if some of it remains, 1 if
+    /// anything is lost or wrong.
     #[arg(long)]
     pub(crate) exit: bool,
-    /// How many tasks.
-    #[arg(long, value_name = "N", default_value_t = 12)]
-    pub(crate) tasks: usize,
 }

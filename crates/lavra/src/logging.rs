@@ -1,4 +1,5 @@
-//! The log, to stderr: warnings by default (of servers and runners also what they do), more by `-v` or `LAVRA_LOG`.
+//! The log, to stderr: warnings by default (of servers and runners also what they do, of the demonstration
+//! errors alone), more by `-v` or `LAVRA_LOG`.
 
 use std::io::IsTerminal;
 
@@ -14,14 +15,25 @@ pub(crate) enum Format {
     Json,
 }
 
-/// `stays`: a process that serves or runs until it is told to stop says what it does.
-pub(crate) fn start(verbose: u8, format: Format, stays: bool) {
-    let default = match verbose {
-        0 if !stays => "warn,lapin=off",
-        0 => {
+/// How much a command says by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Manner {
+    /// What went wrong in passing.
+    Warns,
+    /// It serves or runs until it is told to stop, and says what it does.
+    Tells,
+    /// Things go wrong on purpose, and bars stand where the log would be.
+    Shows,
+}
+
+pub(crate) fn start(verbose: u8, format: Format, manner: Manner) {
+    let default = match (verbose, manner) {
+        (0, Manner::Warns) => "warn,lapin=off",
+        (0, Manner::Shows) => "error,lapin=off",
+        (0, Manner::Tells) => {
             "warn,lavra=info,lavra_db=info,lavra_tasks=info,lavra_web=info,lavra_worker=info,lapin=off"
         }
-        1 => {
+        (1, _) => {
             "info,lavra=debug,lavra_db=debug,lavra_tasks=debug,lavra_web=debug,lavra_worker=debug,lapin=warn"
         }
         _ => "debug",

@@ -4,6 +4,7 @@
 mod cli;
 mod client;
 mod commands;
+mod count;
 mod exit;
 mod logging;
 mod node;
@@ -21,15 +22,19 @@ use clap::Parser;
 
 use cli::{Cli, Command};
 use exit::Exit;
+use logging::Manner;
 use printer::Printer;
 
 fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
-    let stays = matches!(
-        cli.command,
-        Command::Serve(_) | Command::Runner(_) | Command::Writer(_) | Command::Worker(_)
-    );
-    logging::start(cli.verbose, cli.log_format, stays);
+    let manner = match cli.command {
+        Command::Serve(_) | Command::Runner(_) | Command::Writer(_) | Command::Worker(_) => {
+            Manner::Tells
+        }
+        Command::Demo(_) => Manner::Shows,
+        _ => Manner::Warns,
+    };
+    logging::start(cli.verbose, cli.log_format, manner);
     // One provider for every TLS connection of the process.
     let _only_the_first_counts = rustls::crypto::ring::default_provider().install_default();
     let printer = Printer::new(cli.json);
@@ -66,7 +71,7 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Migrate(args) => commands::migrate::run(&settings, &args, printer).await,
         Command::Sql(args) => commands::sql::run(&settings, &args, printer).await,
         Command::Doctor => commands::doctor::run(&settings, printer).await,
-        Command::Demo(args) => commands::demo::run(&args, printer).await,
+        Command::Demo(args) => commands::demo::run(&cli.options, &args, printer).await,
         Command::Simulate(_) => Ok(Exit::Done),
         Command::Writer(args) => commands::writer::run(settings, &args).await,
         Command::World(args) => commands::world::run(&args, printer).await,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::demo::Count;
+use crate::count::Count;
 use crate::exit::{BadUsage, CannotListen};
 use crate::settings::{Settings, Web};
 use crate::variables::Variable;
@@ -72,7 +73,7 @@ pub(crate) struct Node {
     pub(crate) tasks: Tasks,
     pub(crate) extract: Extract,
     pub(crate) audit: ExtractAudit,
-    fleet: Fleet,
+    pub(crate) fleet: Fleet,
     webhooks: Webhooks,
     orchestrator: Orchestrator,
     registry: Registry,
@@ -292,9 +293,9 @@ impl Node {
 
 /// What people do with the fleet.
 fn fleet(database: &Database, settings: &Settings) -> lavra_fleet::Result<Fleet> {
-    let of = database.clone();
+    let (of, key_file) = (database.clone(), settings.key_file.clone());
     let source = move |may_make| {
-        let keyring = keyring(&of, may_make)?;
+        let keyring = keyring(&of, key_file.as_deref(), may_make)?;
         Ok(keyring.map(|keyring| Secrets::new(of.clone(), keyring)))
     };
     let mut fleet = Fleet::open(database, Box::new(source), settings.fleet)?;
@@ -305,18 +306,24 @@ fn fleet(database: &Database, settings: &Settings) -> lavra_fleet::Result<Fleet>
 }
 
 /// The keys of the environment. A file that has none gets one of its own beside it, so that a laptop
-/// needs no setting up; a server's database is too far from here for that.
+/// needs no setting up; a server's database is too far from here for that, unless `key_file` says where.
 pub(crate) fn keyring(
     database: &Database,
+    key_file: Option<&Path>,
     may_make: MayMake,
 ) -> lavra_fleet::Result<Option<Keyring>> {
     if let Some(keys) = Variable::SecretKey.read() {
         return Ok(Some(Keyring::parse(&keys.into())?));
     }
-    let Database::Duck(duck) = database else { return Ok(None) };
-    let mut path = duck.path().as_os_str().to_owned();
-    path.push(".key");
-    let path = std::path::PathBuf::from(path);
+    let path = match (key_file, database) {
+        (Some(path), _) => path.to_owned(),
+        (None, Database::Duck(duck)) => {
+            let mut path = duck.path().as_os_str().to_owned();
+            path.push(".key");
+            PathBuf::from(path)
+        }
+        (None, Database::Postgres(_)) => return Ok(None),
+    };
     let wrong = |error: std::io::Error| {
         lavra_fleet::Error::Invalid(format!("the key {}: {error}", path.display()))
     };
@@ -336,7 +343,7 @@ pub(crate) fn keyring(
 }
 
 /// A file that only its owner may read.
-fn write_private(path: &std::path::Path, text: &str) -> std::io::Result<()> {
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let mut file =

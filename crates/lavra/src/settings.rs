@@ -222,6 +222,8 @@ impl TypeFile {
 pub(crate) struct Settings {
     pub(crate) target: Target,
     pub(crate) schema: Schema,
+    /// Where the key of secrets is, instead of beside the database.
+    pub(crate) key_file: Option<PathBuf>,
     pub(crate) server: Option<String>,
     pub(crate) broker: Option<String>,
     pub(crate) broker_prefix: Option<String>,
@@ -268,6 +270,7 @@ impl Settings {
         Ok(Self {
             target,
             schema,
+            key_file: None,
             server: options.server.as_deref().map(server).transpose()?,
             broker: options.broker.clone().or(file.broker).map(broker).transpose()?,
             broker_prefix: file.broker_prefix,

@@ -7,7 +7,7 @@
 //! apart. The truth is the world's after its last change.
 
 mod half;
-mod truth;
+pub(super) mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

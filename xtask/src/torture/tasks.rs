@@ -2,8 +2,8 @@
 //! RabbitMQ are stopped and started, while tasks are created, cancelled and retried over HTTP. Then an
 //! auditor reads the tables.
 
-mod audit;
-mod chaos;
+pub(super) mod audit;
+pub(super) mod chaos;
 mod fleet;
 mod load;
 

@@ -19,15 +19,20 @@ pub(crate) async fn run(
     let columns: Vec<String> = list("columns").iter().map(cell).collect();
     let rows: Vec<Vec<Value>> =
         list("rows").iter().map(|row| row.as_array().cloned().unwrap_or_default()).collect();
+    show(&columns, &rows, printer);
+    if answer.get("truncated").and_then(Value::as_bool) == Some(true) && !printer.is_json() {
+        printer.note(&format!("only the first {} rows; --limit shows more", args.limit));
+    }
+    Ok(Exit::Done)
+}
+
+/// An answer as a table, or as a list of objects.
+pub(crate) fn show(columns: &[String], rows: &[Vec<Value>], printer: &Printer) {
     let objects: Vec<Value> =
         rows.iter().map(|row| columns.iter().cloned().zip(row.iter().cloned()).collect()).collect();
     let head: Vec<&str> = columns.iter().map(String::as_str).collect();
     let cells = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
     printer.table(&json!(objects), &head, cells);
-    if answer.get("truncated").and_then(Value::as_bool) == Some(true) && !printer.is_json() {
-        printer.note(&format!("only the first {} rows; --limit shows more", args.limit));
-    }
-    Ok(Exit::Done)
 }
 
 fn cell(value: &Value) -> String {

@@ -8,6 +8,7 @@ use lavra_fleet::keys::MayMake;
 use lavra_writer::{Access, Config, Limits, Service, listen_refusal, router};
 use secrecy::SecretString;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use super::on_signal;
 use crate::cli::Writer;
@@ -29,14 +30,13 @@ pub(crate) async fn run(mut settings: Settings, args: &Writer) -> anyhow::Result
     for id in migrate(&database, lavra_writer::MIGRATIONS).await? {
         tracing::info!(id, database = %settings.target, "migrated");
     }
-    let secrets =
-        keyring(&database, MayMake::Yes)?.map(|keyring| Secrets::new(database.clone(), keyring));
+    let secrets = keyring(&database, settings.key_file.as_deref(), MayMake::Yes)?
+        .map(|keyring| Secrets::new(database.clone(), keyring));
     let key = api_key(&file, secrets.as_ref()).await?;
     let listener = listener(args, &file, key.is_some()).await?;
     let service = Service::new(&database, config, secrets)?;
     let url = format!("http://{}", listener.local_addr()?);
     tracing::info!(%url, target = %settings.target, "writing");
-    let served = lavra_web::serve(listener, router(service.clone(), key.as_ref()), stop.clone());
     let others = async {
         match node {
             None => Ok(()),
@@ -44,17 +44,29 @@ pub(crate) async fn run(mut settings: Settings, args: &Writer) -> anyhow::Result
             Some(node) => node.run(Some(listen("127.0.0.1:0").await?), stop.clone()).await,
         }
     };
-    let ran = async {
-        service.run(stop.clone()).await;
-        anyhow::Ok(())
-    };
+    tokio::try_join!(serve(service, listener, key.as_ref(), stop.clone()), others)?;
+    Ok(Exit::Done)
+}
+
+/// A writer behind a socket: its API, and the jobs behind it, until `stop`.
+pub(crate) async fn serve(
+    service: Service,
+    listener: TcpListener,
+    key: Option<&SecretString>,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let served = lavra_web::serve(listener, router(service.clone(), key), stop.clone());
     let served = async {
         let served = served.await.context("the HTTP server ended");
         stop.cancel();
         served
     };
-    tokio::try_join!(served, ran, others)?;
-    Ok(Exit::Done)
+    let ran = async {
+        service.run(stop.clone()).await;
+        anyhow::Ok(())
+    };
+    tokio::try_join!(served, ran)?;
+    Ok(())
 }
 
 async fn open(settings: &Settings) -> anyhow::Result<(Database, Option<Node>)> {

@@ -167,26 +167,6 @@ fn the_schema_is_printed_and_applied() {
 }
 
 #[test]
-fn the_demonstration_ends_well() {
-    let place = Place::on_duckdb();
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_lavra"))
-        .current_dir(place.directory.path())
-        .args(["demo", "--exit", "--tasks", "4"])
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let data = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(data.matches("COMPLETED").count(), 5, "{data}");
-    // Made, started, requested, completed, in one attempt.
-    let http = data.lines().find(|line| line.contains(" http ")).unwrap();
-    assert!(
-        http.split_whitespace().eq(http.split_whitespace().take(3).chain(["1", "4"])),
-        "{http}"
-    );
-}
-
-#[test]
 fn completions_are_a_script() {
     let output = Place::on_duckdb().run(&["completions", "bash"]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("_lavra"));

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers as well")]
 
 mod commands;
+mod demo;
 mod disk;
 mod extraction;
 mod first_minutes;

@@ -13,16 +13,16 @@ use sha2::{Digest, Sha256};
 use crate::http;
 
 /// Key and hash.
-pub(super) type Entry = (String, String);
+pub(in crate::torture) type Entry = (String, String);
 
 /// The records of a month, for all values of the fan-out.
-pub(super) fn of_the_world(
+pub(in crate::torture) fn of_the_world(
     port: u16,
     month: &str,
     values: RangeInclusive<u64>,
 ) -> Result<Vec<Entry>> {
     let days = month.replace('-', "");
-    let last = if month.ends_with("03") { 31 } else { 30 };
+    let last = last_day(month);
     let mut all = Vec::new();
     for value in values {
         let path = format!(
@@ -39,8 +39,17 @@ pub(super) fn of_the_world(
     Ok(all)
 }
 
+/// The last day of a month that is no February of a leap year.
+fn last_day(month: &str) -> u32 {
+    match month.rsplit('-').next() {
+        Some("02") => 28,
+        Some("04" | "06" | "09" | "11") => 30,
+        _ => 31,
+    }
+}
+
 /// The records of a month, as they were exported.
-pub(super) fn of_an_export(out: &Path, month: &str) -> Result<Vec<Entry>> {
+pub(in crate::torture) fn of_an_export(out: &Path, month: &str) -> Result<Vec<Entry>> {
     let name = "contratacoes_publicacao";
     let file = out.join(format!("{name}/month={month}/{name}-{month}.jsonl"));
     let text = std::fs::read_to_string(&file)

@@ -65,7 +65,8 @@ const RULES: &[(&str, &str)] = &[
     ),
 ];
 
-pub(super) fn findings(postgres: &Postgres, database: &str, sent: &Sent) -> Result<Vec<String>> {
+/// What the tables of tasks have that must not be there.
+pub(in crate::torture) fn broken_rules(postgres: &Postgres, database: &str) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for (what, sql) in RULES {
         let count = postgres.sql(database, sql)?;
@@ -73,6 +74,11 @@ pub(super) fn findings(postgres: &Postgres, database: &str, sent: &Sent) -> Resu
             findings.push(format!("{count} {what}"));
         }
     }
+    Ok(findings)
+}
+
+pub(super) fn findings(postgres: &Postgres, database: &str, sent: &Sent) -> Result<Vec<String>> {
+    let mut findings = broken_rules(postgres, database)?;
     let ids = postgres.sql(database, "SELECT id FROM kodus_workflow.tasks")?;
     let stored: HashSet<&str> = ids.lines().collect();
     let promised: HashSet<&str> = sent.created.iter().map(String::as_str).collect();

@@ -50,27 +50,37 @@ pub(super) fn strike(
             toll.freezes += 1;
         }
         90..95 => {
-            output::note("PostgreSQL ends");
-            match random.below(3) {
-                0 => postgres.stop(StopMode::Fast)?,
-                1 => postgres.stop(StopMode::Immediate)?,
-                _ => postgres.kill()?,
-            }
-            std::thread::sleep(Duration::from_millis(random.between(100, 3000)));
-            postgres.resume()?;
+            end_postgres(random, postgres)?;
             toll.postgres += 1;
         }
         _ => {
-            output::note("RabbitMQ ends");
-            if random.below(2) == 0 {
-                rabbitmq.stop()?;
-            } else {
-                rabbitmq.kill()?;
-            }
-            std::thread::sleep(Duration::from_millis(random.between(100, 2000)));
-            rabbitmq.resume()?;
+            end_rabbitmq(random, rabbitmq)?;
             toll.rabbitmq += 1;
         }
     }
     Ok(())
+}
+
+/// It is away for a while.
+pub(in crate::torture) fn end_postgres(random: &mut Random, postgres: &mut Postgres) -> Result<()> {
+    output::note("PostgreSQL ends");
+    match random.below(3) {
+        0 => postgres.stop(StopMode::Fast)?,
+        1 => postgres.stop(StopMode::Immediate)?,
+        _ => postgres.kill()?,
+    }
+    std::thread::sleep(Duration::from_millis(random.between(100, 3000)));
+    postgres.resume()
+}
+
+/// The same.
+pub(in crate::torture) fn end_rabbitmq(random: &mut Random, rabbitmq: &mut RabbitMq) -> Result<()> {
+    output::note("RabbitMQ ends");
+    if random.below(2) == 0 {
+        rabbitmq.stop()?;
+    } else {
+        rabbitmq.kill()?;
+    }
+    std::thread::sleep(Duration::from_millis(random.between(100, 2000)));
+    rabbitmq.resume()
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::printer::Printer;
 
-pub(super) struct Bars<'a> {
+pub(crate) struct Bars<'a> {
     printer: &'a Printer,
     all: MultiProgress,
     overall: ProgressBar,
@@ -34,8 +34,12 @@ fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
 }
 
 impl<'a> Bars<'a> {
-    pub(super) fn new(printer: &'a Printer, source: &str) -> Self {
-        let all = MultiProgress::new();
+    pub(crate) fn new(printer: &'a Printer, source: &str) -> Self {
+        Self::among(printer, MultiProgress::new(), source)
+    }
+
+    /// The same among other bars.
+    pub(crate) fn among(printer: &'a Printer, all: MultiProgress, source: &str) -> Self {
         let new = |template: &str| {
             let bar = if printer.is_watched() {
                 all.add(ProgressBar::new(0))
@@ -45,13 +49,13 @@ impl<'a> Bars<'a> {
             styled(bar, template)
         };
         let overall =
-            new("{prefix:>12.bold} {bar:30.green} {pos}/{len} tasks complete {elapsed} {msg}");
+            new("{prefix:>12.bold} {bar:24.green} {pos}/{len} tasks {elapsed} {wide_msg}");
         overall.set_prefix(source.to_owned());
-        let phase = new("{prefix:>12} {bar:30.cyan} {pos}/{len} {rate} eta {eta} {msg}");
+        let phase = new("{prefix:>12} {bar:24.cyan} {pos}/{len} {rate} eta {eta} {wide_msg}");
         Self { printer, all, overall, phase, tasks: HashMap::new(), retries: 0 }
     }
 
-    pub(super) fn show(&mut self, event: &Event, condition: &Condition) {
+    pub(crate) fn show(&mut self, event: &Event, condition: &Condition) {
         match event {
             Event::Planned { tasks, .. } => {
                 self.overall.set_length(*tasks as u64);
@@ -134,14 +138,14 @@ impl<'a> Bars<'a> {
 
     fn begin(&mut self, task: &ExtractionId, missing: u64) {
         let printer = self.printer;
-        let all = &self.all;
+        let (all, phase) = (&self.all, self.phase.clone());
         let bar = self.tasks.entry(task.clone()).or_insert_with(|| {
             let bar = if printer.is_watched() {
-                all.add(ProgressBar::new(0))
+                all.insert_after(&phase, ProgressBar::new(0))
             } else {
                 ProgressBar::hidden()
             };
-            let bar = styled(bar, "             {bar:30.dim} {pos}/{len} {msg}");
+            let bar = styled(bar, "             {bar:24.dim} {pos}/{len} {wide_msg}");
             bar.set_message(task.to_string());
             bar
         });
@@ -168,7 +172,7 @@ impl<'a> Bars<'a> {
         }
     }
 
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         for bar in self.tasks.values() {
             bar.finish_and_clear();
         }
@@ -178,7 +182,7 @@ impl<'a> Bars<'a> {
 }
 
 /// What came of it, for a person.
-pub(super) fn summary(summary: &Value, printer: &Printer) {
+pub(crate) fn summary(summary: &Value, printer: &Printer) {
     let number = |name: &str| summary.get(name).and_then(Value::as_u64).unwrap_or(0);
     printer.data(&format!(
         "tasks     {} complete, {} partial, {} failed, {} pending",

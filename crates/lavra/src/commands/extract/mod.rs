@@ -1,7 +1,7 @@
 //! `lavra extract …`
 
 mod audit;
-mod bars;
+pub(crate) mod bars;
 mod export;
 mod job;
 mod run;

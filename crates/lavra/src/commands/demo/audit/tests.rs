@@ -1,0 +1,130 @@
+//! A small demonstration is done for real; then it is damaged, a thing at a time.
+
+use jiff::civil::date;
+use lavra_db::Database;
+
+use super::*;
+use crate::cli::Options;
+use crate::commands::demo::bars::Bars;
+use crate::commands::demo::parts::Running;
+use crate::commands::demo::place::Place;
+use crate::commands::demo::work::Work;
+use crate::printer::Printer;
+
+/// What is done to the store, and what must then be found of what.
+const DAMAGES: [(&str, Code, &str); 12] = [
+    (
+        // Hidden as well as one can: the page still has the hash that it is said to have.
+        "UPDATE psa.pncp_raw_responses SET response_content =
+             replace(response_content, '\"tipoPessoa\":\"PJ\"', '\"tipoPessoa\":\"PF\"')
+         WHERE outcome = 'data' AND page = 1;
+         UPDATE psa.pncp_pages SET body_hash = (SELECT sha256(response_content)
+             FROM psa.pncp_raw_responses WHERE id = response_id) WHERE page = 1",
+        Code::Wrong,
+        "contratos_publicacao_2025-03-01",
+    ),
+    (
+        "INSERT INTO psa.pncp_raw_responses SELECT * FROM psa.pncp_raw_responses
+         WHERE outcome = 'data' AND page = 1",
+        Code::Twice,
+        "contratos_publicacao_2025-03-01 page 1",
+    ),
+    (
+        "DELETE FROM psa.pncp_raw_responses WHERE page = 2",
+        Code::Lost,
+        "contratos_publicacao_2025-03-01 page 2",
+    ),
+    (
+        "DELETE FROM psa.pncp_pages WHERE page = 3",
+        Code::Lost,
+        "contratos_publicacao_2025-03-01 page 3",
+    ),
+    (
+        "UPDATE psa.pncp_extraction_tasks SET status = 'PARTIAL'",
+        Code::Unfinished,
+        "contratos_publicacao_2025-03-01",
+    ),
+    (
+        "DELETE FROM public.ads WHERE id = (SELECT min(id) FROM public.ads)",
+        Code::Lost,
+        "public.ads",
+    ),
+    (
+        "UPDATE public.ads SET data = '{}' WHERE id = (SELECT max(id) FROM public.ads)",
+        Code::Wrong,
+        "public.ads",
+    ),
+    (
+        "UPDATE public.missions SET status = 'failed' WHERE media_type = 'image'",
+        Code::Unfinished,
+        "mission 2025-03-03 image pt",
+    ),
+    (
+        "INSERT INTO public.mission_logs SELECT * FROM public.mission_logs
+         WHERE event = 'mission_completed' AND mission_id =
+             (SELECT id FROM public.missions WHERE media_type = 'video')",
+        Code::Twice,
+        "mission 2025-03-03 video pt",
+    ),
+    ("UPDATE public.workers SET status = 'ready' WHERE name = 'worker-2'", Code::Held, "worker-2"),
+    (
+        "UPDATE public.proxies SET in_use_by_worker_id = 'wrk_1' WHERE name = 'proxy-1'",
+        Code::Held,
+        "proxy-1",
+    ),
+    (
+        "INSERT INTO kodus_workflow.task_dead_letters (id, reason, created_at)
+         VALUES ('01a1e14f-b924-7001-8dc0-b29144a15088', 'cannot be read', now())",
+        Code::DeadLetter,
+        "dead letter 01a1e14f-b924-7001-8dc0-b29144a15088",
+    ),
+];
+
+async fn damage(database: &Database, sql: &'static str) {
+    let Database::Duck(duck) = database else { panic!("not on a file") };
+    duck.write("damage", move |connection| connection.execute_batch(sql)).await.unwrap();
+}
+
+fn has(audited: &Audited, code: Code, of: &str) -> bool {
+    audited.findings.iter().any(|finding| finding.code == code && finding.of == of)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_damage_is_found() {
+    let _once = rustls::crypto::ring::default_provider().install_default();
+    let plan = Plan {
+        scale: 0.008,
+        from: "2025-03",
+        to: "2025-03",
+        endpoints: &["contratos_publicacao"],
+        ads: 20,
+        days: (date(2025, 3, 3), date(2025, 3, 3)),
+        languages: &["pt"],
+        ..Plan::default()
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let (printer, mut running) = (Printer::new(true), Running::default());
+    let outside = Outside::begin(&plan).await.unwrap();
+    let place = Place::within(scratch.path(), &Options::default(), &outside.ads_url).unwrap();
+    let parts = Parts::begin(&place, &outside, &mut running).await.unwrap();
+    let work = Work::new(&parts, &outside);
+    let order = plan.order(&outside.pncp_url).unwrap();
+    work.run(&order, &plan.missions(), &mut Bars::new(&printer)).await.unwrap();
+
+    let audited = audit(&plan, &outside, &parts).await.unwrap();
+    assert!(audited.findings.is_empty(), "{audited:?}");
+    assert_eq!((audited.months, audited.missions), (1, 2));
+    assert!(audited.pages >= 3 && audited.records > 1000 && audited.ads > 5, "{audited:?}");
+    assert!(audited.is_only_unfinished());
+
+    for (sql, code, of) in DAMAGES {
+        let before = audit(&plan, &outside, &parts).await.unwrap();
+        assert!(!has(&before, code, of), "{code:?} of {of} before {sql}");
+        damage(&parts.database, sql).await;
+        let after = audit(&plan, &outside, &parts).await.unwrap();
+        assert!(has(&after, code, of), "no {code:?} of {of} after {sql}: {:?}", after.findings);
+        assert!(!after.is_only_unfinished());
+    }
+    running.end().await.unwrap();
+    outside.end().await.unwrap();
+}

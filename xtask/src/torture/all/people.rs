@@ -1,0 +1,182 @@
+//! What people do meanwhile, over HTTP: they make missions and extractions, retry what failed and put
+//! proxies back. Whoever does not answer is asked again later.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::parts::{PROXIES, Parts, WORKER_KEY, WRITER_KEY};
+use crate::http;
+
+/// Missions that there should be to do, at least.
+const BUSY: i64 = 8;
+const YEAR: u32 = 2025;
+/// The most days and months that are asked for.
+const DAYS: u32 = 28;
+const MONTHS: u32 = 12;
+
+pub(super) struct People {
+    servers: Vec<u16>,
+    base_url: String,
+    /// The next day of missions: of which month, and which.
+    next_day: (u32, u32),
+    /// Months that are wanted so far.
+    months: u32,
+}
+
+impl People {
+    pub(super) fn new(parts: &Parts) -> Self {
+        let base_url = format!("http://127.0.0.1:{}/api/consulta", parts.world());
+        Self { servers: parts.servers(), base_url, next_day: (1, 1), months: 3 }
+    }
+
+    /// Workers, proxies and a writer, before anything is killed.
+    pub(super) fn furnish(&self, parts: &Parts) -> Result<()> {
+        for (number, port) in (1..).zip(parts.workers()) {
+            let url = format!("http://127.0.0.1:{port}");
+            let worker = json!({
+                "name": format!("worker-{number}"), "url": url, "storage_domain": url,
+                "api_key": WORKER_KEY,
+            });
+            self.made("/fleet/workers", &worker)?;
+        }
+        for number in 0..PROXIES {
+            let scheme = if number % 2 == 0 { "" } else { "socks5://" };
+            let proxy = json!({
+                "name": format!("proxy-{}", number + 1), "host": format!("{scheme}127.0.0.1"),
+                "port": parts.first_proxy + number, "username": "user",
+                "password": "proxy-password",
+            });
+            self.made("/fleet/proxies", &proxy)?;
+        }
+        for port in parts.writers() {
+            let writer = json!({
+                "name": "writer", "url": format!("http://127.0.0.1:{port}"), "api_key": WRITER_KEY,
+            });
+            self.made("/fleet/writers", &writer)?;
+        }
+        let settings = json!({ "max_retries": 5 });
+        self.ask("PUT", "/fleet/settings", &settings).context("the settings are not taken")?;
+        Ok(())
+    }
+
+    fn made(&self, path: &str, body: &Value) -> Result<()> {
+        let made = self.ask("POST", path, body);
+        ensure!(made.is_some(), "{path} does not take {body}");
+        Ok(())
+    }
+
+    /// There is always something to do, and nothing stays failed.
+    pub(super) fn tend(&mut self) {
+        if let Some(fleet) = self.ask("GET", "/fleet", &Value::Null) {
+            if open(&fleet) < BUSY {
+                self.more_missions();
+            }
+            self.look_after(&fleet);
+        }
+        let Some(newest) = self.newest_extraction() else { return };
+        match newest["status"].as_str() {
+            Some("PENDING" | "IN_PROGRESS") => {}
+            Some("COMPLETED") => {
+                // When all months are there they are fetched anew.
+                let refresh = self.months == MONTHS;
+                self.months = (self.months + 1).min(MONTHS);
+                self.extract(refresh);
+            }
+            _ => self.extract(false),
+        }
+    }
+
+    /// Asks for what is left, and says whether all is done.
+    pub(super) fn finish(&mut self) -> bool {
+        // A creation that died between its two steps.
+        self.ask("POST", "/missions:queue", &json!({ "filter": { "in_bank": true } }));
+        let Some(fleet) = self.ask("GET", "/fleet", &Value::Null) else { return false };
+        self.look_after(&fleet);
+        let Some(newest) = self.newest_extraction() else { return false };
+        let extracted = match newest["status"].as_str() {
+            Some("COMPLETED") => true,
+            Some("PENDING" | "IN_PROGRESS") => false,
+            _ => {
+                self.extract(false);
+                false
+            }
+        };
+        let counts = &fleet["counts"];
+        let is_none = |name: &str| counts[name] == 0;
+        let missions = ["bank", "queued", "extracao", "armazenamento", "failed", "canceled"];
+        extracted && missions.into_iter().all(is_none) && !self.is_running()
+    }
+
+    fn look_after(&self, fleet: &Value) {
+        if fleet["counts"]["failed"].as_i64() > Some(0) {
+            self.ask("POST", "/missions:retry", &json!({ "filter": { "status": "failed" } }));
+        }
+        for proxy in fleet["proxies"].as_array().into_iter().flatten() {
+            if proxy["active"] == false
+                && let Some(id) = proxy["id"].as_str()
+            {
+                self.ask("POST", &format!("/fleet/proxies/{id}:reactivate"), &json!({}));
+            }
+        }
+        if open(fleet) > 0 && !self.is_running() {
+            self.ask("POST", "/fleet/start", &json!({}));
+        }
+    }
+
+    /// A day of them. One that was made although nobody answered is known the next time.
+    fn more_missions(&mut self) {
+        let (month, day) = self.next_day;
+        let date = format!("{YEAR}-{month:02}-{day:02}");
+        let wanted = json!({
+            "from": date, "to": date, "media_types": ["video", "image"],
+            "languages": [["pt"], ["en"], ["es"]], "queue": true,
+        });
+        if month <= MONTHS && self.ask("POST", "/missions", &wanted).is_some() {
+            self.next_day = if day < DAYS { (month, day + 1) } else { (month + 1, 1) };
+        }
+    }
+
+    fn extract(&self, refresh: bool) {
+        let order = json!({
+            "type": "extract",
+            "payload": {
+                "source": "pncp", "from": format!("{YEAR}-01"),
+                "to": format!("{YEAR}-{:02}", self.months),
+                "endpoints": ["contratacoes_publicacao"], "base_url": self.base_url,
+                "refresh": refresh,
+            },
+        });
+        self.ask("POST", "/tasks", &order);
+    }
+
+    /// Of those who answer; `Null` where there is none yet.
+    fn newest_extraction(&self) -> Option<Value> {
+        let tasks = self.ask("GET", "/tasks?type=extract&limit=1", &Value::Null)?;
+        Some(tasks["items"].get(0).cloned().unwrap_or_default())
+    }
+
+    /// Whether there is a run, as far as anyone says.
+    fn is_running(&self) -> bool {
+        let is_some = |status: &str| {
+            let path = format!("/tasks?type=fleet&status={status}&limit=1");
+            let found = self.ask("GET", &path, &Value::Null);
+            found.is_none_or(|found| found["items"].get(0).is_some())
+        };
+        is_some("IN_PROGRESS") || is_some("PENDING")
+    }
+
+    /// What the first server says that answers, if it says yes.
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Option<Value> {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.servers.iter().find_map(|port| {
+            let (status, answer) = http::send(*port, method, path, &[], &body).ok()?;
+            (200..300).contains(&status).then(|| serde_json::from_str(&answer).unwrap_or_default())
+        })
+    }
+}
+
+/// Missions that are to be done.
+fn open(fleet: &Value) -> i64 {
+    let count = |name: &str| fleet["counts"][name].as_i64().unwrap_or(0);
+    count("queued") + count("extracao") + count("armazenamento")
+}
