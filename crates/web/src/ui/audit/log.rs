@@ -57,18 +57,19 @@ impl Query {
 
     /// The conditions as the query of an address.
     fn text(&self) -> String {
-        let events = self.event.iter().map(|event| event.as_str().to_owned()).collect();
-        self.text_with(events, "error")
+        let events: Vec<&str> = self.event.iter().map(|event| event.as_str()).collect();
+        self.text_with(&events, "error")
     }
 
     /// The same for the API, which takes several events with commas in between.
     fn api_text(&self) -> String {
         let events: Vec<&str> = self.event.iter().map(|event| event.as_str()).collect();
-        let events = if events.is_empty() { Vec::new() } else { vec![events.join(",")] };
+        let together = events.join(",");
+        let events: &[&str] = if events.is_empty() { &[] } else { &[&together] };
         self.text_with(events, "error_code")
     }
 
-    fn text_with(&self, events: Vec<String>, error: &str) -> String {
+    fn text_with(&self, events: &[&str], error: &str) -> String {
         let mut text = form_urlencoded::Serializer::new(String::new());
         let mut put = |name: &str, value: Option<&str>| {
             if let Some(value) = value {
@@ -77,7 +78,9 @@ impl Query {
         };
         put("mission", self.mission.as_deref());
         put("without_mission", self.without_mission.as_ref().map(|_| "true"));
-        events.iter().for_each(|event| put("event", Some(event)));
+        for event in events {
+            put("event", Some(event));
+        }
         put("worker", self.worker.as_deref());
         put("proxy", self.proxy.as_deref());
         put(error, self.error.map(ErrorCode::as_str));
