@@ -140,7 +140,7 @@ codes! {
         "The log of the server has more. With 503 it passes: try again."
     DatabaseHeld "database_held" INTERNAL_SERVER_ERROR
         "Another process holds the database"
-        "Use that process's address."
+        "Use that process's address, or stop it."
     DatabaseNewer "database_newer" INTERNAL_SERVER_ERROR
         "The database was written by a newer version"
         "Run that version, or use another database."
