@@ -12,10 +12,11 @@ mod pages;
 mod tasks;
 mod writer;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use crate::workspace::Workspace;
 use crate::{output, scratch};
+use failures::Failures;
 
 /// One comparison.
 struct Comparison {
@@ -23,6 +24,8 @@ struct Comparison {
     about: &'static str,
     run: fn(&Workspace, &[String]) -> Result<()>,
 }
+
+const ALL: &str = "all";
 
 const COMPARISONS: &[Comparison] = &[
     Comparison {
@@ -62,17 +65,34 @@ pub(crate) fn run(workspace: &Workspace, name: Option<&str>, args: &[String]) ->
         output::data(&list());
         return Ok(());
     };
+    scratch::sweep();
+    if name == ALL {
+        return all(workspace, args);
+    }
     let Some(comparison) = COMPARISONS.iter().find(|comparison| comparison.name == name) else {
         bail!("there is no bench `{name}`. There are:\n{}", list());
     };
-    scratch::sweep();
     (comparison.run)(workspace, args)
 }
 
+/// One after the other; what cannot run does not keep the rest from running.
+fn all(workspace: &Workspace, args: &[String]) -> Result<()> {
+    ensure!(args.is_empty(), "`bench all` takes no arguments: each bench has its own");
+    let mut failures = Failures::default();
+    for comparison in COMPARISONS {
+        output::step(&format!("bench {}", comparison.name));
+        failures.note((comparison.run)(workspace, &[]))?;
+    }
+    output::step("bench extract -- --long");
+    failures.note(extract::run(workspace, &["--long".to_owned()]))?;
+    failures.end()
+}
+
 fn list() -> String {
-    let lines: Vec<String> = COMPARISONS
+    let mut lines: Vec<String> = COMPARISONS
         .iter()
         .map(|comparison| format!("{:<12}{}", comparison.name, comparison.about))
         .collect();
+    lines.push(format!("{ALL:<12}each of them, and the long extraction: an hour and a half"));
     lines.join("\n")
 }

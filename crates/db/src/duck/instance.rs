@@ -4,10 +4,14 @@
 //! opened anew. So all connections live here, behind one lock: those who work hold it for
 //! reading, and whoever learns that DuckDB gave up takes it for writing, which waits until the
 //! others are done, and drops everything. The next call opens the file again.
+//!
+//! It is replaced now and then while all is well, too: DuckDB keeps in memory what it knows of every
+//! column of every fold of the log, until the file is closed.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use duckdb::Connection;
 use uuid::Uuid;
@@ -18,12 +22,16 @@ use super::{Options, damage, open};
 use crate::{Error, Result};
 
 const PAUSE_FOR_READERS: Duration = Duration::from_millis(100);
+/// How long somebody who looks into the file between two instances of ours is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) struct Shared {
     pub(super) path: PathBuf,
     pub(super) options: Options,
     pub(super) memory: Memory,
     instance: RwLock<Option<Instance>>,
+    /// How often the log was folded since the file was opened.
+    folds: AtomicU64,
     /// Held by those who read, while they do.
     reading: parking_lot::RwLock<()>,
     set_aside: Mutex<Option<PathBuf>>,
@@ -52,6 +60,7 @@ impl Shared {
             options,
             memory: Memory::new(options.memory_mb),
             instance: RwLock::new(Some(instance)),
+            folds: AtomicU64::new(0),
             reading: parking_lot::RwLock::new(()),
             set_aside: Mutex::new(opened.set_aside),
             lock: Mutex::new(lock),
@@ -148,15 +157,29 @@ impl Shared {
         }
         let mut guard = self.instance.write().unwrap_or_else(PoisonError::into_inner);
         if guard.is_none() {
-            let options = Options { memory_mb: self.memory.megabytes(), ..self.options };
-            let opened = open::open(&self.path, &options)?;
-            if opened.set_aside.is_some() {
-                *held(&self.set_aside) = opened.set_aside;
-            }
-            *guard = Some(Instance::new(opened.root)?);
+            *guard = Some(self.open_again()?);
             tracing::info!(database = %self.path.display(), "the file is open again");
         }
         Ok(())
+    }
+
+    fn open_again(&self) -> Result<Instance> {
+        let options = Options { memory_mb: self.memory.megabytes(), ..self.options };
+        let until = Instant::now() + PATIENCE;
+        let opened = loop {
+            match open::open(&self.path, &options) {
+                Err(Error::Held { holder, .. }) if Instant::now() < until => {
+                    tracing::debug!(?holder, database = %self.path.display(), "waiting for the file");
+                    std::thread::sleep(PAUSE_FOR_READERS);
+                }
+                opened => break opened?,
+            }
+        };
+        if opened.set_aside.is_some() {
+            *held(&self.set_aside) = opened.set_aside;
+        }
+        self.folds.store(0, Ordering::Relaxed);
+        Instance::new(opened.root)
     }
 
     /// Folds the log into the file when it has grown long enough. Readers that follow one another
@@ -177,6 +200,24 @@ impl Shared {
         }
         if let Err(error) = folded {
             tracing::error!(%error, database = %self.path.display(), "all is stored, but the log grows");
+        } else if self.log_length() == 0 {
+            self.forget_many_folds();
+        }
+    }
+
+    /// Opens the file anew when the log was folded often enough, unless readers are in the way.
+    fn forget_many_folds(&self) {
+        if self.folds.fetch_add(1, Ordering::Relaxed) + 1 < self.options.folds {
+            return;
+        }
+        let Some(_nobody_reads) = self.reading.try_write_for(PAUSE_FOR_READERS) else { return };
+        let mut guard = self.instance.write().unwrap_or_else(PoisonError::into_inner);
+        *guard = None;
+        match self.open_again() {
+            Ok(instance) => *guard = Some(instance),
+            Err(error) => {
+                tracing::warn!(%error, "all is stored; the file will be opened when it is needed")
+            }
         }
     }
 

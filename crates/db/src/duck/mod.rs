@@ -31,6 +31,8 @@ pub use lock::{Holder, holder as lock_holder};
 pub struct Options {
     /// The log is folded into the file when it reaches this size, in megabytes.
     pub checkpoint_mb: u64,
+    /// The file is opened anew after the log was folded so often.
+    pub folds: u64,
     /// What DuckDB may keep in memory to begin with, in megabytes; it gets more when a write does not
     /// fit.
     pub memory_mb: u64,
@@ -44,7 +46,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { checkpoint_mb: 16, memory_mb: 1024, threads: None, min_free_mb: 64, readers: 2 }
+        Self {
+            checkpoint_mb: 16,
+            folds: 64,
+            memory_mb: 1024,
+            threads: None,
+            min_free_mb: 64,
+            readers: 2,
+        }
     }
 }
 

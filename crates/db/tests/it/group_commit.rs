@@ -144,7 +144,8 @@ async fn a_read_that_fails_inside_a_transaction_does_not_spoil_the_next() {
 #[tokio::test]
 async fn the_log_is_folded_into_the_file_while_readers_read() {
     let file = File::new();
-    let options = lavra_db::DuckOptions { checkpoint_mb: 1, ..Default::default() };
+    // The file is opened anew now and then, too.
+    let options = lavra_db::DuckOptions { checkpoint_mb: 1, folds: 2, ..Default::default() };
     let duck = Duck::open(&file.path(), lavra_db::Schema::default(), options).unwrap();
     let make = "CREATE TABLE bodies (n BIGINT, body TEXT); CREATE TABLE counts (n BIGINT);
                 INSERT INTO counts VALUES (0)";

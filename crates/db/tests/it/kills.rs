@@ -11,9 +11,9 @@ use crate::support::child::{self, role, tell};
 use crate::support::place::{File, open};
 use crate::support::random;
 
-/// Small, so that kills also fall into the folding of the log.
+/// Small, so that kills also fall into the folding of the log and the opening of the file anew.
 fn open_with_short_log(path: &Path) -> Duck {
-    let options = DuckOptions { checkpoint_mb: 1, ..Default::default() };
+    let options = DuckOptions { checkpoint_mb: 1, folds: 2, ..Default::default() };
     Duck::open(path, Schema::default(), options).unwrap()
 }
 

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers as well")]
 
+mod anew;
 mod damaged_log;
 mod disk;
 mod group_commit;
