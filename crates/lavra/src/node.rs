@@ -111,7 +111,10 @@ impl Node {
             &own,
         ]
         .concat();
-        for id in migrate(&database, &migrations).await? {
+        let mut applied = migrate(&database, &migrations).await?;
+        let of_sources = lavra_extract::migrations_here(&database).await?;
+        applied.extend(migrate(&database, &of_sources).await?);
+        for id in applied {
             tracing::info!(id, database = %settings.target, "migrated");
         }
         // Only those who run or serve talk to the broker; others leave rows for them.
