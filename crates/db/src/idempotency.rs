@@ -26,6 +26,23 @@ const KEPT: Duration = Duration::from_secs(48 * 3600);
 /// How long a request may take before another one may carry it out.
 const RESERVED: Duration = Duration::from_secs(120);
 
+/// Stands between a caller and a key of theirs; no key may have it.
+const OF: char = '\u{1f}';
+
+/// What a key is kept as: the same key of another caller is another one. Whoever needs no credentials to
+/// call is `None`.
+pub fn key_of(caller: Option<&str>, key: &str) -> String {
+    match caller {
+        Some(caller) => format!("{caller}{OF}{key}"),
+        None => key.to_owned(),
+    }
+}
+
+/// The key as its caller wrote it.
+pub fn key_as_said(kept: &str) -> &str {
+    kept.split_once(OF).map_or(kept, |(_, key)| key)
+}
+
 /// What a key stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reserved {

@@ -19,7 +19,7 @@ pub use clock::Clock;
 pub use duck::{Duck, Holder, Options as DuckOptions, lock_holder, micros, timestamp};
 pub use error::{Error, Result};
 pub use ground::GROUND;
-pub use idempotency::{IDEMPOTENCY, IdempotencyKeys, Reserved};
+pub use idempotency::{IDEMPOTENCY, IdempotencyKeys, Reserved, key_as_said, key_of};
 pub use lease::{Lease, Leases};
 pub use migrate::{Applied, Migration, migrate, print as print_migrations};
 pub use postgres::{CopyIn, Copying, Listener, Param, Pg, Transaction};

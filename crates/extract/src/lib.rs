@@ -38,7 +38,7 @@ pub use memory::Memory;
 pub use migrations::migrations;
 pub use month::{Month, NotAMonth};
 pub use run::{Extractor, Settings};
-pub use sources::{Known, has_tables, sources};
+pub use sources::{Known, has_tables, migrations_here, sources};
 
 /// The tables of `source` in a database, which have been migrated by [`migrations`].
 pub fn store_of(database: &lavra_db::Database, source: &str) -> std::sync::Arc<dyn store::Store> {

@@ -22,5 +22,11 @@ pub fn migrations(source: &str) -> Vec<Migration> {
             postgres: fill(include_str!("../migrations/002.postgres.sql")),
             duckdb: fill(include_str!("../migrations/002.duckdb.sql")),
         },
+        Migration {
+            id: format!("{source}:003").into(),
+            description: format!("how much of each task of {source} is stored").into(),
+            postgres: fill(include_str!("../migrations/003.postgres.sql")),
+            duckdb: fill(include_str!("../migrations/003.duckdb.sql")),
+        },
     ]
 }

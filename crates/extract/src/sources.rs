@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use lavra_db::Database;
 use lavra_db::duckdb::Connection;
+use lavra_db::{Database, Migration};
 
 use crate::error::Result;
+use crate::migrations::migrations;
 use crate::model::Status;
 use crate::source::{Endpoint, Source};
 use crate::store_of;
@@ -53,12 +54,30 @@ pub async fn has_tables(database: &Database, source: &str) -> Result<bool> {
     Ok(with_tables(database).await?.iter().any(|name| name == source))
 }
 
+/// The migrations of all sources that have tables here: what those who look at one ask of them may be newer
+/// than its last run.
+pub async fn migrations_here(database: &Database) -> Result<Vec<Migration>> {
+    let tables = tables(database).await?;
+    // Another program's table of that name is its own.
+    let is_ours = |name: &String| tables.contains(&format!("{name}_pages"));
+    Ok(names(&tables).filter(is_ours).flat_map(|name| migrations(&name)).collect())
+}
+
 /// The sources that have tables in a database.
 async fn with_tables(database: &Database) -> Result<Vec<String>> {
+    Ok(names(&tables(database).await?).collect())
+}
+
+fn names(tables: &[String]) -> impl Iterator<Item = String> {
+    let names = tables.iter().filter_map(|table| table.strip_suffix(SUFFIX));
+    names.filter(|name| is_name(name)).map(str::to_owned)
+}
+
+async fn tables(database: &Database) -> Result<Vec<String>> {
     let sql = "SELECT table_name::text FROM information_schema.tables
                WHERE table_schema = 'psa' AND table_type = 'BASE TABLE'";
     let operation = "look for sources";
-    let tables: Vec<String> = match database {
+    Ok(match database {
         Database::Duck(duck) => {
             let read = move |connection: &Connection| {
                 let mut statement = connection.prepare(sql)?;
@@ -71,9 +90,7 @@ async fn with_tables(database: &Database) -> Result<Vec<String>> {
             let names: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
             names.map_err(|source| lavra_db::Error::Postgres { operation, source })?
         }
-    };
-    let names = tables.iter().filter_map(|table| table.strip_suffix(SUFFIX));
-    Ok(names.filter(|name| is_name(name)).map(str::to_owned).collect())
+    })
 }
 
 /// What can name a source, and stand in the name of a table.

@@ -22,4 +22,10 @@ pub const MIGRATIONS: &[Migration] = &[
         include_str!("../migrations/003_reading.postgres.sql"),
         include_str!("../migrations/003_reading.duckdb.sql"),
     ),
+    Migration::fixed(
+        "fleet:004",
+        "who scraped and for how long, for the report on workers",
+        include_str!("../migrations/004_scrapes.postgres.sql"),
+        include_str!("../migrations/004_scrapes.duckdb.sql"),
+    ),
 ];

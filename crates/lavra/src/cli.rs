@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::logging::Format;
+use crate::work::Part;
 
 /// What every command takes, apart from what is its own.
 const GLOBAL: &str = "Options of every command";
@@ -179,6 +180,11 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) no_runner: bool,
 
+    /// Beside serving, run only this part of the work, and leave the rest to other processes; repeat it
+    /// for more.
+    #[arg(long, value_name = "PART", conflicts_with = "no_runner")]
+    pub(crate) only: Vec<Part>,
+
     /// Also know the type `count`, which counts slowly: for demonstrations and tests.
     #[arg(long, env = "LAVRA_DEMO_TYPES", hide_env_values = true)]
     pub(crate) demo_types: bool,
@@ -186,6 +192,10 @@ pub(crate) struct Serve {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunnerArgs {
+    /// Run only this part of the work, and leave the rest to other processes; repeat it for more.
+    #[arg(long, value_name = "PART")]
+    pub(crate) only: Vec<Part>,
+
     /// Let tasks call addresses of the inside (loopback, private networks).
     #[arg(long, env = "LAVRA_ALLOW_PRIVATE", hide_env_values = true)]
     pub(crate) allow_private: bool,

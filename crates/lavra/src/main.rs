@@ -12,6 +12,7 @@ mod printer;
 mod settings;
 mod simulate;
 mod variables;
+mod work;
 
 #[cfg(test)]
 mod documented;

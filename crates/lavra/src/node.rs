@@ -26,6 +26,7 @@ use crate::count::Count;
 use crate::exit::{BadUsage, CannotListen};
 use crate::settings::{Settings, Web};
 use crate::variables::Variable;
+use crate::work::Work;
 
 /// How long a PostgreSQL server that does not answer at start is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,9 +45,7 @@ const DELIVERIES: usize = 8;
 #[expect(clippy::struct_excessive_bools, reason = "each part is there or not")]
 pub(crate) struct Parts {
     pub(crate) serve: bool,
-    pub(crate) run: bool,
-    /// Of all types only `extract`: for the command that extracts.
-    pub(crate) only_extract: bool,
+    pub(crate) work: Work,
     pub(crate) demo_types: bool,
     /// Whether `http` tasks and webhooks may call addresses of the inside.
     pub(crate) private_allowed: bool,
@@ -60,8 +59,8 @@ impl Parts {
     fn options(self) -> DuckOptions {
         let usual = DuckOptions::default();
         DuckOptions {
-            threads: self.run.then_some(1),
-            memory_mb: if self.only_extract { EXTRACTION_MB } else { usual.memory_mb },
+            threads: self.work.is_any().then_some(1),
+            memory_mb: if self.work == Work::EXTRACTIONS { EXTRACTION_MB } else { usual.memory_mb },
             ..usual
         }
     }
@@ -96,11 +95,12 @@ impl Node {
         parts: Parts,
         own: Vec<Migration>,
     ) -> anyhow::Result<Self> {
-        if parts.run {
+        let work = parts.work;
+        if work.is_any() {
             // Measuring how fast this processor's clock is takes a moment.
             std::thread::spawn(lavra_web::warm_up);
         }
-        let patience = if parts.serve || parts.run { PATIENCE } else { Duration::from_secs(3) };
+        let patience = if parts.serve || work.is_any() { PATIENCE } else { Duration::from_secs(3) };
         let database = open(settings, patience, parts.options()).await?;
         let migrations = [
             MIGRATIONS,
@@ -111,7 +111,10 @@ impl Node {
             &own,
         ]
         .concat();
-        for id in migrate(&database, &migrations).await? {
+        let mut applied = migrate(&database, &migrations).await?;
+        let of_sources = lavra_extract::migrations_here(&database).await?;
+        applied.extend(migrate(&database, &of_sources).await?);
+        for id in applied {
             tracing::info!(id, database = %settings.target, "migrated");
         }
         // Only those who run or serve talk to the broker; others leave rows for them.
@@ -129,14 +132,14 @@ impl Node {
         let extraction = lavra_extract::Settings { stale: settings.stale, ..Default::default() };
         let extract = Extract::new(database.clone(), extraction, parts.private_allowed);
         let audit = ExtractAudit::new(database.clone(), extraction, parts.private_allowed);
-        let registry = if parts.run && !parts.only_extract {
+        let registry = if work.tasks {
             handlers(settings, parts, &policies, &tasks)?
         } else {
             Registry::default()
         };
         let policy = policies.get(Extract::KIND).copied().unwrap_or_default();
-        let registry = if parts.run { registry.with(extract.clone(), policy) } else { registry };
-        let registry = if parts.run && !parts.only_extract {
+        let registry = if work.extract { registry.with(extract.clone(), policy) } else { registry };
+        let registry = if work.after_extract {
             let policy = |kind: &str| policies.get(kind).copied().unwrap_or_default();
             let exports = Exports::Below(settings.artefacts.clone());
             registry
@@ -147,7 +150,7 @@ impl Node {
         };
         let fleet = fleet(&database, settings)?;
         let orchestrator = fleet.orchestrator();
-        let registry = if parts.run && !parts.only_extract {
+        let registry = if work.fleet {
             let policy = policies.get(FleetRun::KIND).copied().unwrap_or_default();
             registry.with(FleetRun::new(orchestrator.clone()), policy)
         } else {
@@ -157,11 +160,13 @@ impl Node {
         let webhooks = Webhooks::open(&database, keys, timing, parts.private_allowed)?;
         let policy = policies.get(Delivery::KIND).copied().unwrap_or_default();
         let deliveries = Registry::default().with(Delivery::new(webhooks.clone(), timing), policy);
-        if parts.run && !parts.only_extract {
+        if work.fleet || work.webhooks {
             let absorbed = fleet.keys.absorb().await?;
             if absorbed > 0 {
                 tracing::info!(absorbed, "secrets that stood in columns are sealed now");
             }
+        }
+        if work.tasks {
             tasks.schedule_once("cleanup", "cleanup", &settings.cleanup_cron).await?;
         }
         Ok(Self {
@@ -209,7 +214,7 @@ impl Node {
                 Ok(())
             }
         });
-        if self.parts.run && !self.parts.only_extract {
+        if self.parts.work.webhooks {
             let (webhooks, tasks) = (self.webhooks.clone(), self.tasks.clone());
             let last = last.clone();
             parts.spawn(async move {
@@ -237,7 +242,7 @@ impl Node {
                 lavra_web::serve(listener, router, last).await.context("the HTTP server ended")
             });
         }
-        let delivering = (self.parts.run && !self.parts.only_extract).then(|| {
+        let delivering = self.parts.work.webhooks.then(|| {
             let config = RunnerConfig {
                 name: format!("{} webhooks", self.runner.name),
                 concurrency: DELIVERIES,
@@ -249,25 +254,29 @@ impl Node {
             tokio::spawn(runner.run(stop.clone()))
         });
         let mut helping = None;
-        let runner = self.parts.run.then(|| {
+        let runner = self.parts.work.claims().then(|| {
             let runner = Runner::new(self.tasks.clone(), self.registry, self.runner);
-            let help = self.extract.help(
-                self.tasks.clone(),
-                runner.process(),
-                runner.pulse(),
-                stop.clone(),
-            );
-            let attend = (!self.parts.only_extract).then(|| {
+            let help = self.parts.work.extract.then(|| {
+                let (process, pulse) = (runner.process(), runner.pulse());
+                self.extract.help(self.tasks.clone(), process, pulse, stop.clone())
+            });
+            let attend = self.parts.work.fleet.then(|| {
                 let attend = self.orchestrator.attend(self.tasks.clone(), stop.clone());
                 let test = self.fleet.clone().test_now_and_then(stop.clone());
                 async { tokio::join!(attend, test) }
             });
             helping = Some(tokio::spawn(async {
-                tokio::join!(help, async {
+                let help = async {
+                    if let Some(help) = help {
+                        help.await;
+                    }
+                };
+                let attend = async {
                     if let Some(attend) = attend {
                         attend.await;
                     }
-                });
+                };
+                tokio::join!(help, attend);
             }));
             tokio::spawn(runner.run(stop.clone()))
         });

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lavra_db::Clock;
+use lavra_db::{Clock, key_of};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -43,6 +43,9 @@ pub struct NewTask {
     /// The request's `Idempotency-Key`.
     #[serde(skip)]
     pub key: Option<String>,
+    /// Whose key it is: the same one of another caller is another request.
+    #[serde(skip)]
+    pub caller: Option<String>,
 }
 
 /// What the service knows of a type when it makes a task of it.
@@ -89,7 +92,9 @@ impl NewTask {
             return invalid(format!("a task of the type {} cannot be idempotent", self.kind));
         }
         let payload = self.payload.to_string();
-        let key = self.key.map(|key| fingerprinted(key, &self.kind, &payload)).transpose()?;
+        let caller = self.caller.as_deref();
+        let key = self.key.map(|key| fingerprinted(caller, &key, &self.kind, &payload));
+        let key = key.transpose()?;
         let detail = json!({
             "action": "create",
             "request": { "type": self.kind, "payload_bytes": payload.len(), "idempotent": input_hash.is_some() },
@@ -156,7 +161,7 @@ fn hash(kind: &str, payload: &Value) -> Result<String> {
     Ok(hex(&Sha256::digest(canonical)))
 }
 
-fn fingerprinted(key: String, kind: &str, payload: &str) -> Result<Key> {
+fn fingerprinted(caller: Option<&str>, key: &str, kind: &str, payload: &str) -> Result<Key> {
     let printable = key.bytes().all(|b| (0x20..0x7f).contains(&b));
     if key.is_empty() || key.len() > MAX_KEY || !printable {
         return invalid(format!("Idempotency-Key must be 1 to {MAX_KEY} printable characters"));
@@ -165,7 +170,7 @@ fn fingerprinted(key: String, kind: &str, payload: &str) -> Result<Key> {
     digest.update(kind);
     digest.update([0]);
     digest.update(payload);
-    Ok(Key { key, fingerprint: hex(&digest.finalize()) })
+    Ok(Key { key: key_of(caller, key), fingerprint: hex(&digest.finalize()) })
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lavra_db::{Database, Leases};
+use lavra_db::{Database, Leases, key_as_said};
 use serde_json::Value;
 
 use crate::backoff::Backoff;
@@ -471,10 +471,13 @@ impl Tasks {
     }
 }
 
-/// A store names the key that was used before; the requests are known by their places.
+/// A store names the key that was used before, as it is kept; the requests are known by their places,
+/// and callers know their keys as they wrote them.
 fn about_its_request(error: Error, keys: &[Option<String>]) -> Error {
-    let Error::KeyReused(key) = &error else { return error };
-    match keys.iter().position(|known| known.as_ref() == Some(key)) {
+    let Error::KeyReused(kept) = error else { return error };
+    let place = keys.iter().position(|known| known.as_ref() == Some(&kept));
+    let error = Error::KeyReused(key_as_said(&kept).to_owned());
+    match place {
         Some(index) => error.of_request(index),
         None => error,
     }

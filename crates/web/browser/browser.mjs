@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { test } from "node:test";
 import { chromium } from "playwright-core";
 import { pictures } from "./place.mjs";
 
@@ -70,6 +71,25 @@ export async function fits(page, what) {
 
 export async function picture(page, name) {
   await page.screenshot({ path: join(await pictures(), `${name}.png`), fullPage: true });
+}
+
+/** Tests that every page is accessible in both themes and fits a telephone, and takes its pictures. What it walks
+ * over, `{ place, browser, pages }`, is asked for when the tests run. */
+export function walkOver(site) {
+  const walk = async (options, what, look) => {
+    const { place, browser, pages } = site();
+    const page = await visit(browser, options);
+    for (const [name, path] of Object.entries(pages)) {
+      await page.goto(place.base + path);
+      await look?.(page, name);
+      await accessible(page, `${name}, ${what}`);
+      await picture(page, `${name}-${what}`);
+    }
+    quiet(page);
+  };
+  test("every page is accessible in the light theme", () => walk({ theme: "light" }, "light"));
+  test("every page is accessible in the dark theme", () => walk({ theme: "dark", language: "pt-BR" }, "dark"));
+  test("every page fits a telephone", () => walk({ width: 375, height: 800, language: "pt-BR" }, "narrow", fits));
 }
 
 /** The number on a tile of the overview or the list. */

@@ -1,5 +1,5 @@
 //! Creations that may be repeated: with an `Idempotency-Key` each is carried out once, and answered
-//! the same way ever after.
+//! the same way ever after. A key is its caller's: the same one of another API key is another request.
 //!
 //! What is made under a key gets its id from the reservation of the key. So a request whose process
 //! died half-way, and that comes again, makes nothing twice. Tasks have keys of their own, in the
@@ -11,11 +11,12 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use lavra_db::{IdempotencyKeys, Reserved};
+use lavra_db::{IdempotencyKeys, Reserved, key_as_said, key_of};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::access::Caller;
 use crate::app::Site;
 use crate::body::{self, LARGE};
 use crate::headers::idempotency_key;
@@ -63,6 +64,8 @@ pub(crate) async fn keep(State(site): State<Site>, request: Request, next: Next)
     match idempotency_key(request.headers(), LONGEST_KEY) {
         Ok(None) => next.run(request).await,
         Ok(Some(key)) => {
+            let whose = request.extensions().get::<Caller>().and_then(Caller::whose);
+            let key = key_of(whose, &key);
             once(&site, &key, request, next).await.unwrap_or_else(Problem::into_response)
         }
         Err(problem) => problem.into_response(),
@@ -97,6 +100,7 @@ async fn once(site: &Site, key: &str, request: Request, next: Next) -> Result<Re
             return Err(Problem::new(Code::RequestUnderWay, detail));
         }
         Reserved::Reused => {
+            let key = key_as_said(key);
             let detail = format!("the Idempotency-Key {key:?} was used for another request before");
             return Err(Problem::new(Code::IdempotencyKeyReused, detail));
         }

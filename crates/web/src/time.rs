@@ -38,12 +38,17 @@ pub(crate) struct Moment(pub(crate) Timestamp);
 /// The beginning of the year 1.
 const FIRST_SECOND: i64 = -62_135_596_800;
 
+/// Whether a moment is one that every database can hold.
+pub(crate) fn can_be_held(moment: &Timestamp) -> bool {
+    moment.as_second() >= FIRST_SECOND
+}
+
 impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         // A plus in a query is a space, and nobody writes it as %2B.
         let moment = text.replace(' ', "+").parse().or_else(|_| text.parse());
-        let moment = moment.ok().filter(|moment: &Timestamp| moment.as_second() >= FIRST_SECOND);
+        let moment = moment.ok().filter(can_be_held);
         let wrong =
             || de::Error::custom(format_args!("{text:?} is no moment: as in 2025-01-31T10:00:00Z"));
         moment.map(Self).ok_or_else(wrong)

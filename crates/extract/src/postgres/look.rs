@@ -27,9 +27,10 @@ impl Postgres {
     }
 
     pub(super) async fn whole_volume(&self) -> Result<Volume> {
-        let sql = "SELECT count(*), coalesce(sum(records), 0)::bigint,
-                          coalesce(sum(bytes), 0)::bigint
-                   FROM psa.{source}_pages";
+        let sql = "SELECT coalesce(sum(stored_pages), 0)::bigint,
+                          coalesce(sum(stored_records), 0)::bigint,
+                          coalesce(sum(stored_bytes), 0)::bigint
+                   FROM psa.{source}_extraction_tasks";
         let read = |row: &Row| {
             let (pages, records, bytes) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
             Ok(Volume { pages, records, bytes })
@@ -39,7 +40,7 @@ impl Postgres {
 
     pub(super) async fn slice_of(&self, of: &Scope, slice: &Slice) -> Result<Vec<Progress>> {
         let sql = format!(
-            "SELECT {TASK}, coalesce(p.pages, 0), coalesce(p.records, 0), coalesce(p.bytes, 0)
+            "SELECT {TASK}, t.stored_pages, t.stored_records, t.stored_bytes
              FROM (
                  SELECT * FROM psa.{{source}}_extraction_tasks t
                  WHERE {IN_SCOPE} AND ($4 IS NULL OR t.status = $4)
@@ -47,10 +48,6 @@ impl Postgres {
                         OR (t.data_date, t.endpoint_name COLLATE \"C\") > ($5, $6))
                  ORDER BY t.data_date, t.endpoint_name COLLATE \"C\" LIMIT $7
              ) t
-             LEFT JOIN LATERAL (
-                 SELECT count(*) AS pages, sum(records) AS records, sum(bytes) AS bytes
-                 FROM psa.{{source}}_pages p WHERE p.task_id = t.task_id
-             ) p ON true
              ORDER BY t.data_date, t.endpoint_name COLLATE \"C\""
         );
         let status = slice.status.map(Status::as_str);
@@ -73,13 +70,11 @@ impl Postgres {
     pub(super) async fn grid_of(&self, of: &Scope) -> Result<Vec<Cell>> {
         let sql = format!(
             "SELECT t.endpoint_name, t.data_date, t.status, t.total_pages, t.total_records,
-                    coalesce(p.pages, t.total_pages, 0)::bigint,
-                    coalesce(p.records, t.total_records, 0)::bigint
+                    CASE t.status WHEN 'COMPLETE' THEN coalesce(t.total_pages, 0)
+                                  ELSE t.stored_pages END,
+                    CASE t.status WHEN 'COMPLETE' THEN coalesce(t.total_records, 0)
+                                  ELSE t.stored_records END
              FROM psa.{{source}}_extraction_tasks t
-             LEFT JOIN LATERAL (
-                 SELECT count(*) AS pages, coalesce(sum(records), 0) AS records
-                 FROM psa.{{source}}_pages p WHERE p.task_id = t.task_id
-             ) p ON t.status <> 'COMPLETE'
              WHERE {IN_SCOPE} ORDER BY t.endpoint_name COLLATE \"C\", t.data_date"
         );
         let read = |row: &Row| {

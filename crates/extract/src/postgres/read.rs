@@ -127,12 +127,8 @@ impl Postgres {
 
     pub(super) async fn progress_of(&self, of: &Scope) -> Result<Vec<Progress>> {
         let sql = format!(
-            "SELECT {TASK}, coalesce(p.pages, 0), coalesce(p.records, 0), coalesce(p.bytes, 0)
+            "SELECT {TASK}, t.stored_pages, t.stored_records, t.stored_bytes
              FROM psa.{{source}}_extraction_tasks t
-             LEFT JOIN LATERAL (
-                 SELECT count(*) AS pages, sum(records) AS records, sum(bytes) AS bytes
-                 FROM psa.{{source}}_pages p WHERE p.task_id = t.task_id
-             ) p ON true
              WHERE {IN_SCOPE} ORDER BY t.data_date, t.endpoint_name COLLATE \"C\""
         );
         let read = |row: &Row| {

@@ -8,5 +8,6 @@ mod looking;
 mod paper;
 mod runs;
 mod simulated;
+mod stored;
 mod support;
 mod whole_world;

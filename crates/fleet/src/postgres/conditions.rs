@@ -103,12 +103,12 @@ impl Conditions {
         all
     }
 
-    /// Of log entries `l`.
+    /// Of log entries `l`, their kinds apart.
     pub(super) fn of_entries(filter: &LogFilter) -> Self {
         let LogFilter {
             mission,
             without_mission,
-            events,
+            events: _,
             worker,
             proxy,
             session,
@@ -126,10 +126,6 @@ impl Conditions {
         }
         if *without_mission {
             all.plain("l.mission_id IS NULL");
-        }
-        if !events.is_empty() {
-            let words: Vec<&'static str> = events.iter().map(|event| event.as_str()).collect();
-            all.with("l.event = ANY ({}::public.mission_event[])", words, Type::TEXT_ARRAY);
         }
         if let Some(worker) = worker {
             all.with("l.details->>'worker_id' = {}", worker.0.clone(), Type::TEXT);

@@ -85,12 +85,25 @@ impl Postgres {
     pub(super) async fn log_of(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {
         let mut conditions = Conditions::of_entries(filter);
         let limit = conditions.bind(filter.limit as i64, Type::INT8);
-        let order = if filter.oldest_first { "ASC" } else { "DESC" };
-        let sql = format!(
-            "SELECT to_jsonb(l)::text FROM public.mission_logs l WHERE {}
-             ORDER BY l.timestamp {order}, l.id {order} LIMIT {limit}",
-            conditions.sql()
-        );
+        let direction = if filter.oldest_first { "ASC" } else { "DESC" };
+        let order = format!("ORDER BY l.timestamp {direction}, l.id {direction} LIMIT {limit}");
+        let walk = |conditions: &str| {
+            format!("SELECT l.* FROM public.mission_logs l WHERE {conditions} {order}")
+        };
+        let entries = if filter.events.is_empty() {
+            walk(&conditions.sql())
+        } else {
+            // One walk along the index for each kind: over several at once it would sort them all.
+            let kinds: Vec<&'static str> = filter.events.iter().map(|it| it.as_str()).collect();
+            let kinds = conditions.bind(kinds, Type::TEXT_ARRAY);
+            let of_kind = walk(&format!("l.event = kind.event AND {}", conditions.sql()));
+            format!(
+                "SELECT l.* FROM (SELECT DISTINCT unnest({kinds}::public.mission_event[]))
+                     AS kind (event)
+                 CROSS JOIN LATERAL ({of_kind}) l"
+            )
+        };
+        let sql = format!("SELECT to_jsonb(l)::text FROM ({entries}) l {order}");
         self.read_all("read the log", &sql, &conditions.params()).await
     }
 

@@ -19,7 +19,7 @@ async fn from_older() -> Server {
     server.client().await.batch_execute(OLDER).await.unwrap();
     let database = Database::open(&server.target(), Schema::default(), PATIENCE).await.unwrap();
     let applied = migrate(&database, &migrations()).await.unwrap();
-    assert_eq!(applied.last().map(String::as_str), Some("fleet:003"));
+    assert_eq!(applied.last().map(String::as_str), Some("fleet:004"));
     server
 }
 

@@ -31,7 +31,9 @@ pub(crate) async fn run(
     }
     let database =
         Database::open(&settings.target, settings.schema.clone(), Duration::from_secs(30)).await?;
-    let applied = migrate(&database, &all).await?;
+    let mut applied = migrate(&database, &all).await?;
+    let of_sources = lavra_extract::migrations_here(&database).await?;
+    applied.extend(migrate(&database, &of_sources).await?);
     if printer.is_json() {
         printer.json(&json!({ "applied": applied }));
     } else if applied.is_empty() {

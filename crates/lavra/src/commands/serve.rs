@@ -10,15 +10,15 @@ use crate::cli::{RunnerArgs, Serve};
 use crate::exit::{BadUsage, Exit};
 use crate::node::{Node, Parts, Place, listen};
 use crate::settings::Settings;
+use crate::work::Work;
 
 pub(crate) async fn serve(settings: &Settings, args: &Serve) -> anyhow::Result<Exit> {
     let place = Place::find(args.listen.as_deref().unwrap_or(&settings.listen)).await?;
     let outside = place.beyond_loopback();
     let parts = Parts {
         serve: true,
-        run: !args.no_runner,
+        work: if args.no_runner { Work::default() } else { Work::only(&args.only) },
         demo_types: args.demo_types,
-        only_extract: false,
         // Who needs no key is on this machine already, and reaches all that it reaches.
         private_allowed: args.allow_private || !settings.web.needs_key(outside.is_some()),
         beyond_loopback: outside.is_some(),
@@ -34,7 +34,7 @@ pub(crate) async fn serve(settings: &Settings, args: &Serve) -> anyhow::Result<E
         }
     };
     let address = listener.local_addr()?;
-    tracing::info!(url = %format!("http://{address}"), database = %settings.target, runner = parts.run, "serving");
+    tracing::info!(url = %format!("http://{address}"), database = %settings.target, runner = parts.work.is_any(), "serving");
     until_told(node, Some(listener)).await
 }
 
@@ -57,9 +57,8 @@ async fn has_admin(database: &Database, outside: Option<SocketAddr>) -> anyhow::
 pub(crate) async fn runner(settings: &Settings, args: &RunnerArgs) -> anyhow::Result<Exit> {
     let parts = Parts {
         serve: false,
-        run: true,
+        work: Work::only(&args.only),
         demo_types: args.demo_types,
-        only_extract: false,
         private_allowed: args.allow_private,
         beyond_loopback: false,
     };

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { accessible, fits, open, picture, quiet, visit } from "../browser.mjs";
+import { accessible, open, picture, quiet, visit, walkOver } from "../browser.mjs";
 import { Place, until } from "../place.mjs";
 
 let place;
@@ -55,28 +55,7 @@ after(async () => {
   await place?.end();
 });
 
-for (const theme of ["light", "dark"]) {
-  test(`every page is accessible in the ${theme} theme`, async () => {
-    const page = await visit(browser, { theme, language: theme === "dark" ? "pt-BR" : "en-US" });
-    for (const [name, path] of Object.entries(pages)) {
-      await page.goto(place.base + path);
-      await accessible(page, `${name}, ${theme}`);
-      await picture(page, `${name}-${theme}`);
-    }
-    quiet(page);
-  });
-}
-
-test("every page fits a telephone", async () => {
-  const page = await visit(browser, { width: 375, height: 800, language: "pt-BR" });
-  for (const [name, path] of Object.entries(pages)) {
-    await page.goto(place.base + path);
-    await fits(page, name);
-    await accessible(page, `${name}, narrow`);
-    await picture(page, `${name}-narrow`);
-  }
-  quiet(page);
-});
+walkOver(() => ({ place, browser, pages }));
 
 test("a proxy is added, tested, changed and removed by clicks", async () => {
   // A run would give the new proxy to a worker at once, and what is in use stays.

@@ -1,7 +1,7 @@
 // Every page, in both themes, is accessible, fits a telephone, and has its picture taken.
 
 import { after, before, test } from "node:test";
-import { accessible, fits, open, picture, quiet, visit } from "../browser.mjs";
+import { open, walkOver } from "../browser.mjs";
 import { Place, until } from "../place.mjs";
 
 let place;
@@ -34,25 +34,4 @@ after(async () => {
   await place?.end();
 });
 
-for (const theme of ["light", "dark"]) {
-  test(`every page is accessible in the ${theme} theme`, async () => {
-    const page = await visit(browser, { theme });
-    for (const [name, path] of Object.entries(pages)) {
-      await page.goto(place.base + path);
-      await accessible(page, `${name}, ${theme}`);
-      await picture(page, `${name}-${theme}`);
-    }
-    quiet(page);
-  });
-}
-
-test("every page fits a telephone", async () => {
-  const page = await visit(browser, { width: 375, height: 800, language: "pt-BR" });
-  for (const [name, path] of Object.entries(pages)) {
-    await page.goto(place.base + path);
-    await fits(page, name);
-    await accessible(page, `${name}, narrow`);
-    await picture(page, `${name}-narrow`);
-  }
-  quiet(page);
-});
+walkOver(() => ({ place, browser, pages }));

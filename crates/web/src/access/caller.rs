@@ -50,6 +50,14 @@ impl Caller {
         self.role.includes(least)
     }
 
+    /// Whose an `Idempotency-Key` is. Those who need no key to call are one caller: who runs the server.
+    pub(crate) fn whose(&self) -> Option<&str> {
+        match &self.who {
+            Who::Key { id, .. } | Who::Session { id, .. } => Some(&id.0),
+            Who::Process | Who::Holder | Who::Visitor => None,
+        }
+    }
+
     /// What a form of a page sends back as the field `csrf`, and a script as `X-CSRF-Token`. Empty for
     /// callers who need none.
     pub fn csrf(&self) -> &str {

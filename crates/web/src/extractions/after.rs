@@ -13,6 +13,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::orders::{check, make};
+use crate::access::Caller;
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::headers::KeyHeader;
@@ -66,6 +67,7 @@ pub(crate) struct Audit {
 pub(crate) async fn audit(
     State(app): State<Arc<App>>,
     Id(source): Id<String>,
+    caller: Caller,
     headers: HeaderMap,
     JsonBody(audit): JsonBody<Audit>,
 ) -> Result<Response, Problem> {
@@ -81,7 +83,7 @@ pub(crate) async fn audit(
         base_url: audit.base_url,
     };
     scope_of(&order.source()?, order.from, order.to, &order.endpoints)?;
-    make::<ExtractAudit>(&app, &headers, &order).await
+    make::<ExtractAudit>(&app, &caller, &headers, &order).await
 }
 
 /// As files of which kind.
@@ -139,6 +141,7 @@ pub(crate) struct Export {
 pub(crate) async fn export(
     State(app): State<Arc<App>>,
     Id(source): Id<String>,
+    caller: Caller,
     headers: HeaderMap,
     JsonBody(export): JsonBody<Export>,
 ) -> Result<Response, Problem> {
@@ -160,5 +163,5 @@ pub(crate) async fn export(
     };
     scope_of(&order.source()?, order.from, order.to, &order.endpoints)?;
     Exports::check_name(&order.out)?;
-    make::<ExtractExport>(&app, &headers, &order).await
+    make::<ExtractExport>(&app, &caller, &headers, &order).await
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::headers::{KeyHeader, idempotency_key};
@@ -80,11 +81,14 @@ pub(super) async fn check(
 /// Makes the task of an order; the same `Idempotency-Key` answers the first one.
 pub(super) async fn make<H: Handler>(
     app: &App,
+    caller: &Caller,
     headers: &HeaderMap,
     order: &impl Serialize,
 ) -> Result<Response, Problem> {
     let key = idempotency_key(headers, LONGEST_KEY)?;
-    let task = NewTask { kind: H::KIND.into(), payload: json!(order), key, ..NewTask::default() };
+    let caller = caller.whose().map(str::to_owned);
+    let (kind, payload) = (H::KIND.into(), json!(order));
+    let task = NewTask { kind, payload, key, caller, ..NewTask::default() };
     created(&app.tasks, task).await
 }
 
@@ -111,6 +115,7 @@ pub(super) async fn make<H: Handler>(
 pub(crate) async fn run(
     State(app): State<Arc<App>>,
     Id(source): Id<String>,
+    caller: Caller,
     headers: HeaderMap,
     JsonBody(run): JsonBody<Run>,
 ) -> Result<Response, Problem> {
@@ -118,7 +123,7 @@ pub(crate) async fn run(
     let order = run.order(source);
     // What makes no sense is told before a task is made of it.
     lavra_extract::plan::plan(&order.source()?, &order.wanted(), app.database.clock().now())?;
-    make::<Extract>(&app, &headers, &order).await
+    make::<Extract>(&app, &caller, &headers, &order).await
 }
 
 /// A part of what is in the table; all of it where nothing is said.
@@ -159,6 +164,7 @@ pub(crate) struct Retry {
 pub(crate) async fn retry(
     State(app): State<Arc<App>>,
     Id(source): Id<String>,
+    caller: Caller,
     headers: HeaderMap,
     JsonBody(part): JsonBody<Retry>,
 ) -> Result<Response, Problem> {
@@ -175,5 +181,5 @@ pub(crate) async fn retry(
         base_url: part.base_url,
     };
     scope_of(&order.source()?, from, to, &order.endpoints)?;
-    make::<Extract>(&app, &headers, &order).await
+    make::<Extract>(&app, &caller, &headers, &order).await
 }

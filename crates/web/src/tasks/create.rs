@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::tagged;
+use crate::access::Caller;
 use crate::body::{JsonBody, LARGE, Object};
 use crate::headers::{KeyHeader, ShorterKeyHeader, idempotency_key};
 use crate::openapi::Refused;
@@ -58,7 +59,7 @@ pub(crate) struct NewTask {
 }
 
 impl NewTask {
-    fn keyed(self, key: Option<String>) -> lavra_tasks::NewTask {
+    fn keyed(self, key: Option<String>, caller: &Caller) -> lavra_tasks::NewTask {
         lavra_tasks::NewTask {
             kind: self.kind,
             payload: self.payload,
@@ -69,6 +70,7 @@ impl NewTask {
             max_retries: self.max_retries,
             delay_seconds: self.delay_seconds,
             key,
+            caller: caller.whose().map(str::to_owned),
         }
     }
 }
@@ -98,11 +100,12 @@ impl NewTask {
 )]
 pub(crate) async fn one(
     State(tasks): State<Tasks>,
+    caller: Caller,
     headers: HeaderMap,
     JsonBody(request): JsonBody<NewTask>,
 ) -> Result<Response, Problem> {
     let key = idempotency_key(&headers, LONGEST_KEY)?;
-    created(&tasks, request.keyed(key)).await
+    created(&tasks, request.keyed(key, &caller)).await
 }
 
 /// Makes a task, or finds the one that answers for the request, and shows it.
@@ -155,6 +158,7 @@ pub(crate) struct Made {
 )]
 pub(crate) async fn batch(
     State(tasks): State<Tasks>,
+    caller: Caller,
     headers: HeaderMap,
     JsonBody(batch): JsonBody<Batch, LARGE>,
 ) -> Result<Response, Problem> {
@@ -164,7 +168,8 @@ pub(crate) async fn batch(
     }
     let key = idempotency_key(&headers, LONGEST_KEY_OF_MANY)?;
     let keys = (0..).map(|place| key.as_ref().map(|key| format!("{key}#{place}")));
-    let requests = batch.tasks.into_iter().zip(keys).map(|(Object(task), key)| task.keyed(key));
+    let requests = batch.tasks.into_iter().zip(keys);
+    let requests = requests.map(|(Object(task), key)| task.keyed(key, &caller));
     let created = tasks.create_all(requests.collect()).await?;
     let made: Vec<Made> =
         created.iter().map(|created| Made { id: created.id.0, new: created.new }).collect();

@@ -1,103 +1,18 @@
 //! What nobody would write, in every parameter and path of the description: refused or answered, and
 //! never a failure of the server.
 
-use std::time::Duration;
-
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
+use crate::support::odd::{self, Odd, shown};
 use crate::support::server::KIND;
+use crate::support::storm::Storm;
 use crate::support::{Place, Server, on_each_engine};
 
 on_each_engine!(
     odd_texts_in_every_query_and_path_break_nothing,
     odd_values_in_every_body_break_nothing,
 );
-
-const AT_ONCE: usize = 16;
-
-fn odd_texts() -> Vec<String> {
-    let mut all: Vec<String> = [
-        "",
-        " ",
-        "\0",
-        "a\0b",
-        "\u{202e}txt.exe",
-        "\u{fdfa}",
-        "é\u{301}\u{200d}\u{1f469}\u{200d}\u{1f4bb}",
-        "\u{feff}",
-        "\u{ffff}",
-        "\r\nSet-Cookie: a=b",
-        "'; DROP TABLE public.missions; --",
-        "\" OR \"\"=\"",
-        "%",
-        "%%",
-        "_",
-        "\\",
-        "../../etc/passwd",
-        "..%2f..%2f",
-        "{{7*7}}",
-        "${jndi:ldap://x}",
-        "<script>alert(1)</script>",
-        "-1",
-        "0",
-        "-0",
-        "1e9",
-        "1e400",
-        "NaN",
-        "Infinity",
-        "0x10",
-        "2147483647",
-        "2147483648",
-        "-2147483649",
-        "9223372036854775807",
-        "9223372036854775808",
-        "-9223372036854775809",
-        "18446744073709551616",
-        "100000000000000000000000000000000",
-        "true",
-        "null",
-        "undefined",
-        "[]",
-        "{}",
-        "0000-00-00",
-        "0000-01-01",
-        "0001-01-01",
-        "9999-12-31",
-        "-009999-01-01",
-        "+009999-12-31",
-        "2024-02-30",
-        "0000-01",
-        "9999-12",
-        "0000-01-01T00:00:00Z",
-        "0001-01-01T00:00:00Z",
-        "9999-12-30T22:00:00.999999999Z",
-        "9999-12-31T23:59:59Z",
-        "-009999-01-02T01:59:59Z",
-        "2024-01-01T00:00:00",
-        "2024-01-01T25:00:00Z",
-        "00000000-0000-0000-0000-000000000000",
-        "ffffffff-ffff-ffff-ffff-ffffffffffff",
-        "mis_",
-        "mis_'",
-        "a:b",
-        ":retry",
-        "a,b,,c",
-        ",",
-        "0-x",
-        "99999999999999999-log_x",
-        "100000000000000000-log_x",
-        "999999-x",
-        "1000000-x",
-    ]
-    .map(str::to_owned)
-    .to_vec();
-    all.push("x".repeat(10_000));
-    all.push("9".repeat(400));
-    all.push("é".repeat(3_000));
-    all
-}
 
 /// A text as a part of a URL.
 fn encoded(text: &str) -> String {
@@ -132,44 +47,10 @@ fn operations(document: &Value) -> Vec<(Method, String, Value)> {
     operations.filter(|(_, path, _)| !path.ends_with("/stream")).collect()
 }
 
-/// Requests, some at a time.
-#[derive(Default)]
-struct Storm {
-    under_way: JoinSet<()>,
-    sent: usize,
-}
-
-impl Storm {
-    async fn send(&mut self, request: reqwest::RequestBuilder, what: String) {
-        if self.under_way.len() >= AT_ONCE {
-            self.under_way.join_next().await.unwrap().unwrap();
-        }
-        self.sent += 1;
-        self.under_way.spawn(async move {
-            let response = request.timeout(Duration::from_secs(25)).send().await;
-            let response = response.unwrap_or_else(|error| panic!("{what}: {error:?}"));
-            let status = response.status();
-            let text = response.text().await.unwrap();
-            assert!(!status.is_server_error(), "{what}: {status} {text}");
-        });
-    }
-
-    async fn end(mut self) {
-        while let Some(ended) = self.under_way.join_next().await {
-            ended.unwrap();
-        }
-        assert!(self.sent > 5000, "{}", self.sent);
-    }
-}
-
-fn shown(text: &str) -> String {
-    format!("{:?}", text.chars().take(40).collect::<String>())
-}
-
 async fn odd_texts_in_every_query_and_path_break_nothing(place: Place) {
     let server = filled(place).await;
     let document = server.get("/openapi.json").await.expect(200);
-    let odd = odd_texts();
+    let odd = odd::texts();
     let mut storm = Storm::default();
     for (method, path, operation) in operations(&document) {
         let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
@@ -197,38 +78,50 @@ async fn odd_texts_in_every_query_and_path_break_nothing(place: Place) {
             }
         }
     }
-    storm.end().await;
+    storm.end(5000).await;
 }
 
-/// Odd JSON values, lone surrogates apart: those are no text that a program here can hold.
-fn odd_values() -> Vec<String> {
-    let texts = odd_texts().into_iter().step_by(2).map(|text| Value::String(text).to_string());
-    let others = [
-        "null",
-        "true",
-        "0",
-        "-1",
-        "1.5",
-        "1e308",
-        "-1e308",
-        "2147483648",
-        "9223372036854775807",
-        "9223372036854775808",
-        "18446744073709551615",
-        "[]",
-        "{}",
-        "[null]",
-        "[[]]",
-        "[{}]",
-        "{\"a\":1}",
-        "\"\\ud800\"",
-        "\"\\udc00\\ud800\"",
-        "[\"\"]",
-        "[[\"\"]]",
-        "[\"a\\u0000b\"]",
-        "[[\"\\u0000\"]]",
-    ];
-    texts.chain(others.map(str::to_owned)).collect()
+/// How many odd bodies each operation gets at least.
+const LEAST: usize = 500;
+
+/// An object of JSON as it is written: a program here could not hold all that is odd.
+fn written(fields: &[(&str, &str)]) -> String {
+    let fields: Vec<String> =
+        fields.iter().map(|(name, value)| format!("{name:?}:{value}")).collect();
+    format!("{{{}}}", fields.join(","))
+}
+
+/// Each odd value in each field of an example, then what is wrong in several ways at once.
+fn odd_bodies(seed: &str, names: &[&str], example: &[(&str, String)]) -> Vec<String> {
+    let with = |place: &str, value: &str| {
+        let others = example.iter().filter(|(name, _)| *name != place);
+        let others = others.map(|(name, value)| (*name, value.as_str()));
+        written(&others.chain([(place, value)]).collect::<Vec<_>>())
+    };
+    let values = odd::values();
+    let each = names.iter().flat_map(|name| values.iter().map(|value| with(name, value)));
+    let mut bodies: Vec<String> = each.collect();
+    let mut odd = Odd::new(seed);
+    for number in 0..LEAST.saturating_sub(bodies.len()).max(LEAST / 5) {
+        let mut fields: Vec<(&str, String)> = example.to_vec();
+        let place = odd.below(fields.len().max(1));
+        match number % 5 {
+            0 => fields.iter_mut().for_each(|(_, value)| *value = odd.value()),
+            1 => drop(fields.drain(place.min(fields.len())..)),
+            2 => fields.extend(names.iter().map(|name| (*name, odd.value()))),
+            3 => fields.push(("nobody_s", odd.value())),
+            _ => {
+                let fields: Vec<(&str, &str)> = fields.iter().map(|(n, v)| (*n, &**v)).collect();
+                let whole = written(&fields);
+                let end = (0..=odd.below(whole.len())).rev().find(|at| whole.is_char_boundary(*at));
+                bodies.push(format!("{}{}", &whole[..end.unwrap_or(0)], odd.text()));
+                continue;
+            }
+        }
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(n, v)| (*n, &**v)).collect();
+        bodies.push(written(&fields));
+    }
+    bodies
 }
 
 async fn odd_values_in_every_body_break_nothing(place: Place) {
@@ -239,24 +132,22 @@ async fn odd_values_in_every_body_break_nothing(place: Place) {
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"]["$ref"];
         let Some(schema) = schema.as_str() else { continue };
         let schema = document.pointer(schema.trim_start_matches('#')).unwrap();
-        let example = schema["example"].as_object().unwrap();
-        let fields = schema["properties"].as_object().unwrap();
+        let example = schema["example"].as_object().unwrap().iter();
+        // Whoever waits for a task would keep the test waiting.
+        let example = example.filter(|(name, _)| *name != "wait_seconds");
+        let example: Vec<_> = example.map(|(name, value)| (&**name, value.to_string())).collect();
+        let fields = schema["properties"].as_object().unwrap().keys();
+        let fields: Vec<&str> = fields.map(String::as_str).collect();
         let path = path.replace("{source}", "pncp").replace("{name}", "nightly");
         let path = path.replace("{id}", "0193a1b2-0000-7000-8000-000000000001");
-        for field in fields.keys() {
-            for value in odd_values() {
-                // Written out: not everything that is odd is a value here.
-                let is_other = |name: &str| name != field && name != "wait_seconds";
-                let others = example.iter().filter(|(name, _)| is_other(name));
-                let others = others.map(|(name, value)| format!("{name:?}:{value}"));
-                let fields: Vec<String> = others.chain([format!("{field:?}:{value}")]).collect();
-                let body = format!("{{{}}}", fields.join(","));
-                let request = server.request(method.clone(), &path);
-                let request = request.header("content-type", "application/json").body(body);
-                let what = format!("{method} {path} {field}={}", shown(&value));
-                storm.send(request, what).await;
-            }
+        let bodies = odd_bodies(&format!("{method} {path}"), &fields, &example);
+        assert!(bodies.len() >= LEAST, "{method} {path}: {}", bodies.len());
+        for body in bodies {
+            let request = server.request(method.clone(), &path);
+            let what = format!("{method} {path} {}", shown(&body));
+            let request = request.header("content-type", "application/json").body(body);
+            storm.send(request, what).await;
         }
     }
-    storm.end().await;
+    storm.end(5000).await;
 }

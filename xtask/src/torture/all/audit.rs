@@ -73,6 +73,13 @@ const RULES: &[(&str, &str)] = &[
         "pages that are there twice",
         "SELECT count(*) - count(DISTINCT (task_id, page)) FROM psa.pncp_pages",
     ),
+    (
+        "lists of a month whose sums are not those of their pages",
+        "SELECT count(*) FROM psa.pncp_extraction_tasks t
+         WHERE (t.stored_pages, t.stored_records, t.stored_bytes) IS DISTINCT FROM
+               (SELECT (count(*), coalesce(sum(records), 0), coalesce(sum(bytes), 0))
+                FROM psa.pncp_pages p WHERE p.task_id = t.task_id)",
+    ),
 ];
 
 /// How many workers and missions are somebody's.

@@ -58,6 +58,19 @@ async fn all_conditions_of_a_log_filter_hold(world: World) {
             &["session_failed", "scrape_failed"],
         ),
         (
+            LogFilter {
+                events: vec![
+                    EventKind::ScrapeFailed,
+                    EventKind::MissionFailed,
+                    EventKind::ScrapeFailed,
+                    EventKind::SessionReady,
+                ],
+                since: Some(middle),
+                ..any.clone()
+            },
+            &["scrape_failed", "mission_failed"],
+        ),
+        (
             LogFilter { worker: Some("w".into()), ..any.clone() },
             &["session_failed", "scrape_started"],
         ),
@@ -76,41 +89,46 @@ async fn all_conditions_of_a_log_filter_hold(world: World) {
 async fn the_log_comes_newest_first_page_by_page(world: World) {
     let at = world.now();
     // Two of a moment are in the order of their ids.
-    for micros in [0, 1, 1, 1, 2] {
+    let (ready, failed, ended) =
+        (EventKind::SessionReady, EventKind::SessionFailed, EventKind::SessionTerminated);
+    for (micros, event) in [(0, ready), (1, failed), (1, ready), (1, ended), (2, failed)] {
         let entry = Entry {
             mission_id: None,
             session_id: None,
-            event: EventKind::SessionReady,
+            event,
             details: Map::new(),
             at: at + SignedDuration::from_micros(micros),
         };
         assert!(world.applied(Step { logs: vec![entry], ..Step::default() }).await);
     }
-    let mut seen: Vec<LogEntry> = Vec::new();
-    loop {
-        let before = seen.last().map(|entry| (entry.timestamp, entry.id.clone()));
-        let filter = LogFilter { before, limit: 2, ..LogFilter::default() };
-        let page = world.store.log(&filter).await.unwrap();
-        if page.is_empty() {
-            break;
+    for (events, count) in [(vec![], 5), (vec![failed], 2), (vec![ready, failed], 4)] {
+        let of = LogFilter { events, ..LogFilter::default() };
+        let mut seen: Vec<LogEntry> = Vec::new();
+        loop {
+            let before = seen.last().map(|entry| (entry.timestamp, entry.id.clone()));
+            let filter = LogFilter { before, limit: 2, ..of.clone() };
+            let page = world.store.log(&filter).await.unwrap();
+            if page.is_empty() {
+                break;
+            }
+            seen.extend(page);
         }
-        seen.extend(page);
-    }
-    assert_eq!(seen.len(), 5);
-    seen.reverse();
-    assert_eq!(seen, world.entries(LogFilter::default()).await);
-    assert!(seen.is_sorted_by(|a, b| (a.timestamp, &a.id) < (b.timestamp, &b.id)));
-    let mut again: Vec<LogEntry> = Vec::new();
-    loop {
-        let after = again.last().map(|entry| (entry.timestamp, entry.id.clone()));
-        let filter = LogFilter { after, oldest_first: true, limit: 2, ..LogFilter::default() };
-        let page = world.store.log(&filter).await.unwrap();
-        if page.is_empty() {
-            break;
+        assert_eq!(seen.len(), count);
+        seen.reverse();
+        assert_eq!(seen, world.entries(of.clone()).await);
+        assert!(seen.is_sorted_by(|a, b| (a.timestamp, &a.id) < (b.timestamp, &b.id)));
+        let mut again: Vec<LogEntry> = Vec::new();
+        loop {
+            let after = again.last().map(|entry| (entry.timestamp, entry.id.clone()));
+            let filter = LogFilter { after, oldest_first: true, limit: 2, ..of.clone() };
+            let page = world.store.log(&filter).await.unwrap();
+            if page.is_empty() {
+                break;
+            }
+            again.extend(page);
         }
-        again.extend(page);
+        assert_eq!(again, seen, "and the other way round");
     }
-    assert_eq!(again, seen, "and the other way round");
 }
 
 async fn times_are_kept_to_the_microsecond(world: World) {

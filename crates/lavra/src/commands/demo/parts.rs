@@ -22,6 +22,7 @@ use super::outside::{Outside, PROXY_USER};
 use super::place::{Place, is_empty};
 use crate::commands::writer;
 use crate::node::{Node, Parts as NodeParts, keyring, listen};
+use crate::work::Work;
 
 const WORKERS: usize = 3;
 const ANY_PORT: &str = "127.0.0.1:0";
@@ -54,8 +55,12 @@ impl Parts {
         running: &mut Running,
     ) -> anyhow::Result<Self> {
         let settings = &place.settings;
-        let parts =
-            NodeParts { serve: true, run: true, private_allowed: true, ..NodeParts::default() };
+        let parts = NodeParts {
+            serve: true,
+            work: Work::ALL,
+            private_allowed: true,
+            ..NodeParts::default()
+        };
         let node = Node::open(settings, parts).await?;
         is_empty(&node).await?;
         let listener = match listen(&settings.listen).await {

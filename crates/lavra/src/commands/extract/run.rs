@@ -18,13 +18,14 @@ use crate::exit::Exit;
 use crate::node::{Node, Parts, listen};
 use crate::printer::Printer;
 use crate::settings::Settings;
+use crate::work::Work;
 
 pub(super) async fn run(
     settings: &Settings,
     order: Order,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let parts = Parts { run: true, only_extract: true, private_allowed: true, ..Parts::default() };
+    let parts = Parts { work: Work::EXTRACTIONS, private_allowed: true, ..Parts::default() };
     let payload = serde_json::to_value(&order)?;
     if settings.server.is_some() {
         return there(&Client::open(settings).await?, payload, printer).await;

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use super::Tab;
 use super::when::When;
 use crate::problem::{Code, Problem};
+use crate::time::can_be_held;
 use crate::ui::asked::Asked;
 use crate::ui::entry::{EntryRow, tone};
 use crate::ui::page::{self, Section, Shell};
@@ -94,7 +95,8 @@ impl Query {
 pub(super) fn place(text: &str) -> Result<(Timestamp, LogId), Problem> {
     let wrong = || Problem::new(Code::BadQuery, "before is not one of ours");
     let (time, id) = text.split_once('/').ok_or_else(wrong)?;
-    Ok((time.parse().map_err(|_| wrong())?, LogId(id.to_owned())))
+    let time = time.parse().ok().filter(can_be_held).ok_or_else(wrong)?;
+    Ok((time, LogId(id.to_owned())))
 }
 
 /// Cuts what was read to a page, and says where the next one begins.

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Deserializer};
 
+use crate::time::can_be_held;
 use crate::ui::texts::Audit;
 
 /// `2025-01-31T10:05` or `2025-01-31`, both in UTC, or with a zone of its own.
@@ -22,7 +23,10 @@ impl FromStr for When {
         let found = found.or_else(|_| {
             text.parse::<Date>().and_then(|day| utc(day.to_datetime(jiff::civil::Time::midnight())))
         });
-        found.map(Self).map_err(|_| format!("{text:?} is no time: as in 2025-01-31T10:05, in UTC"))
+        let found = found.ok().filter(can_be_held);
+        found
+            .map(Self)
+            .ok_or_else(|| format!("{text:?} is no time: as in 2025-01-31T10:05, in UTC"))
     }
 }
 

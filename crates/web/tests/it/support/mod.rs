@@ -3,9 +3,12 @@
 pub(crate) mod access;
 pub(crate) mod browser;
 pub(crate) mod client;
+pub(crate) mod form;
+pub(crate) mod odd;
 pub(crate) mod place;
 pub(crate) mod server;
 pub(crate) mod sse;
+pub(crate) mod storm;
 pub(crate) mod world;
 
 use std::time::{Duration, Instant};

@@ -54,7 +54,7 @@ async fn execute(server: &Server, sql: &str) {
 }
 
 /// Three months of two endpoints; of one month two pages of three, one of them with a script in it.
-async fn furnished(place: Place) -> Server {
+pub(super) async fn furnished(place: Place) -> Server {
     let server = Server::on(place).await;
     types(&server).await;
     lavra_db::migrate(&server.database, &lavra_extract::migrations("pncp")).await.unwrap();

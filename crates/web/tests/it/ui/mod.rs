@@ -7,6 +7,7 @@ mod extractions;
 mod fleet;
 mod help;
 mod missions;
+mod odd;
 mod overview;
 mod schedules;
 mod settings;

@@ -1,0 +1,2 @@
+-- Indexes and columns for PostgreSQL; here there is nothing to do.
+SELECT 1;
