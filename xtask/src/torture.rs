@@ -7,7 +7,7 @@ mod fleet;
 mod servers;
 mod tasks;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::Workspace;
 use crate::{output, scratch};
@@ -59,10 +59,44 @@ pub(crate) fn run(workspace: &Workspace, name: Option<&str>, args: &[String]) ->
     (scenario.run)(workspace, args)
 }
 
+/// How much of it, by the flag `measure`, and the seed (`--seed`) of what is left to chance.
+fn arguments(args: &[String], measure: &str, usual: u64) -> Result<(u64, u64)> {
+    let (mut much, mut seed) = (usual, u64::from(std::process::id()));
+    for pair in args.chunks(2) {
+        let [name, value] = pair else { bail!("{} needs a value", pair.join(" ")) };
+        let place = match name.as_str() {
+            "--seed" => &mut seed,
+            name if name == measure => &mut much,
+            other => bail!("it takes {measure} N and --seed N, not {other}"),
+        };
+        *place = value.parse().with_context(|| format!("{name} takes a number"))?;
+    }
+    ensure!(much > 0, "{measure} must be more than 0");
+    Ok((much, seed))
+}
+
 fn list() -> String {
     let lines: Vec<String> = SCENARIOS
         .iter()
         .map(|scenario| format!("{:<12}{}", scenario.name, scenario.about))
         .collect();
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_much_and_a_seed_may_be_said() {
+        let said = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            arguments(&words, "--kills", 200)
+        };
+        assert_eq!(said("").unwrap().0, 200);
+        assert_eq!(said("--seed 7 --kills 3").unwrap(), (3, 7));
+        for wrong in ["--kills", "--kills many", "--kills 0", "--seconds 3"] {
+            assert!(said(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -61,6 +61,8 @@ const LEDGER: &str = "CREATE TABLE IF NOT EXISTS kodus_workflow.schema_migration
     executed_at TIMESTAMPTZ NOT NULL DEFAULT NOW()
 )";
 const READ: &str = "SELECT id FROM kodus_workflow.schema_migrations";
+/// What a migration in a script stands between; no migration has it inside.
+const QUOTE: &str = "lavra_migration";
 /// Any constant will do, as long as every lavra uses the same.
 const ADVISORY_LOCK: i64 = 0x006c_6176_7261;
 
@@ -71,7 +73,8 @@ pub async fn migrate(database: &Database, migrations: &[Migration]) -> Result<Ap
     }
 }
 
-/// The whole schema as a script for Terraform, Liquibase, Supabase or psql.
+/// The whole schema as a script for Terraform, Liquibase, Supabase or psql. Each migration asks first
+/// whether it is recorded, so that the script can be applied again, also that of a later version.
 pub fn print(migrations: &[Migration], schema: &Schema) -> String {
     let mut script = format!("BEGIN;\n\nCREATE SCHEMA IF NOT EXISTS {schema};\n\n");
     let _infallible = write!(
@@ -83,13 +86,16 @@ pub fn print(migrations: &[Migration], schema: &Schema) -> String {
         let sql = schema.apply(&migration.postgres);
         let sql = sql.trim();
         let end = if sql.ends_with(';') { "" } else { "\n;" };
+        let (id, description) = (&migration.id, &migration.description);
+        let quoted = description.replace('\'', "''");
         let _infallible = write!(
             script,
-            "\n-- {}: {}\n\n{sql}{end}\n\nINSERT INTO {schema}.schema_migrations (id, description)\nVALUES ('{}', '{}')\nON CONFLICT DO NOTHING;\n",
-            migration.id,
-            migration.description,
-            migration.id,
-            migration.description.replace('\'', "''"),
+            "\n-- {id}: {description}\n\n\
+             DO ${QUOTE}$ BEGIN\n\
+             IF EXISTS (SELECT FROM {schema}.schema_migrations WHERE id = '{id}') THEN RETURN; END IF;\n\n\
+             {sql}{end}\n\n\
+             INSERT INTO {schema}.schema_migrations (id, description)\nVALUES ('{id}', '{quoted}');\n\
+             END ${QUOTE}$;\n",
         );
     }
     script.push_str("\nCOMMIT;\n");

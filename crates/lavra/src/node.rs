@@ -14,6 +14,7 @@ use lavra_fleet::keys::MayMake;
 use lavra_fleet::{Fleet, FleetRun, Orchestrator};
 use lavra_notify::{Delivery, Timing as WebhookTiming, Webhooks, watch};
 use lavra_tasks::builtin::{Cleanup, Http};
+use lavra_tasks::model::TaskId;
 use lavra_tasks::{
     Artefacts, Broker, BrokerConfig, Handler, MIGRATIONS, Policy, Registry, Runner, RunnerConfig,
     Tasks, keeper,
@@ -79,6 +80,8 @@ pub(crate) struct Node {
     /// Apart from the others: receivers that do not answer must not take the turns of all.
     deliveries: Registry,
     parts: Parts,
+    /// What its runner takes before all else, and nobody else meanwhile.
+    pub(crate) first: Option<TaskId>,
     web: Web,
     runner: lavra_tasks::RunnerConfig,
     stale: Duration,
@@ -180,6 +183,7 @@ impl Node {
             registry,
             deliveries,
             parts,
+            first: None,
             web: settings.web.clone(),
             runner: settings.runner.clone(),
             stale: settings.stale,
@@ -255,7 +259,8 @@ impl Node {
         });
         let mut helping = None;
         let runner = self.parts.work.claims().then(|| {
-            let runner = Runner::new(self.tasks.clone(), self.registry, self.runner);
+            let runner =
+                Runner::new(self.tasks.clone(), self.registry, self.runner).first(self.first);
             let help = self.parts.work.extract.then(|| {
                 let (process, pulse) = (runner.process(), runner.pulse());
                 self.extract.help(self.tasks.clone(), process, pulse, stop.clone())

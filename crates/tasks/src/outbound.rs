@@ -43,6 +43,18 @@ pub fn refusal_of(url: &Url) -> Option<String> {
     is_private(address).then(|| refusal(&address))
 }
 
+/// Whether a URL leads to an address of the inside, by itself or by what its name is resolved to here.
+pub async fn is_of_the_inside(url: &Url) -> bool {
+    if refusal_of(url).is_some() {
+        return true;
+    }
+    let Some(name) = url.host_str() else { return false };
+    match tokio::net::lookup_host((name, 0)).await {
+        Ok(mut found) => found.any(|address| is_private(address.ip())),
+        Err(_) => false,
+    }
+}
+
 /// What a request that got no answer failed with. The URL may carry a credential and is not
 /// repeated: the innermost cause says what happened.
 pub fn trouble(error: &reqwest::Error) -> Failure {
@@ -134,6 +146,16 @@ fn private_v4(v4: Ipv4Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_url_of_the_inside_is_known_by_its_address_and_by_its_name() {
+        for inside in ["http://127.0.0.1:8090/api", "http://[::1]/", "http://localhost:8090/"] {
+            assert!(is_of_the_inside(&inside.parse().unwrap()).await, "{inside}");
+        }
+        for other in ["http://8.8.8.8/", "http://[2606:4700::1111]/", "http://a.name.invalid/"] {
+            assert!(!is_of_the_inside(&other.parse().unwrap()).await, "{other}");
+        }
+    }
 
     #[test]
     fn addresses_of_the_inside_are_known_in_all_their_forms() {

@@ -243,6 +243,9 @@ pub trait Creates {
 pub trait Claims {
     /// Takes the best waiting tasks: priority from high to low, then the oldest.
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>>;
+
+    /// Takes this one, though its time may not have come; nothing if it does not wait.
+    async fn claim_this(&self, id: TaskId, process: ProcessId) -> Result<Option<Claimed>>;
 }
 
 /// Changes of tasks that are there.

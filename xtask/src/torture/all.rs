@@ -8,7 +8,7 @@ mod people;
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail};
 
 use self::parts::Parts;
 use self::people::People;
@@ -30,7 +30,7 @@ struct Toll {
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let (seconds, seed) = arguments(args)?;
+    let (seconds, seed) = super::arguments(args, "--seconds", 300)?;
     output::step(&format!("torture all: {seconds} s, seed {seed}"));
     apt::ensure(PACKAGES)?;
     duckdb::ensure(workspace)?;
@@ -64,21 +64,6 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     }
     let logs = parts.keep();
     bail!("seed {seed}:\n{}\nthe logs are in {}", audited.findings.join("\n"), logs.display())
-}
-
-fn arguments(args: &[String]) -> Result<(u64, u64)> {
-    let (mut seconds, mut seed) = (300, u64::from(std::process::id()));
-    let mut words = args.iter();
-    while let Some(word) = words.next() {
-        let value = words.next().with_context(|| format!("{word} needs a value"))?;
-        match word.as_str() {
-            "--seconds" => seconds = value.parse().context("--seconds takes a number")?,
-            "--seed" => seed = value.parse().context("--seed takes a number")?,
-            other => bail!("`torture all` takes --seconds N and --seed N, not {other}"),
-        }
-    }
-    ensure!(seconds > 0, "--seconds must be more than 0");
-    Ok((seconds, seed))
 }
 
 /// One blow. Most fall on the processes, a few on the servers.

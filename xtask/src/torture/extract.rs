@@ -55,7 +55,7 @@ const VALUES: std::ops::RangeInclusive<u64> = 1..=14;
 type Page = (u64, String, u64);
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let (kills, seed) = arguments(args)?;
+    let (kills, seed) = super::arguments(args, "--kills", 200)?;
     output::step(&format!("torture extract: {kills} kills on each engine, seed {seed}"));
     apt::ensure(PACKAGES)?;
     duckdb::ensure(workspace)?;
@@ -69,19 +69,6 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     }
     output::data(&half::table(workspace)?);
     Ok(())
-}
-
-fn arguments(args: &[String]) -> Result<(u64, u64)> {
-    let (mut kills, mut seed) = (200, u64::from(std::process::id()));
-    for pair in args.chunks(2) {
-        let [name, value] = pair else { bail!("{} needs a value", pair.join(" ")) };
-        match name.as_str() {
-            "--kills" => kills = value.parse().context("--kills takes a number")?,
-            "--seed" => seed = value.parse().context("--seed takes a number")?,
-            other => bail!("`torture extract` takes --kills N and --seed N, not {other}"),
-        }
-    }
-    Ok((kills, seed))
 }
 
 /// A world of its own, and a database to extract it into.

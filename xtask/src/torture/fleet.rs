@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 
 use crate::workspace::Workspace;
 use crate::{duckdb, exec, output};
@@ -17,7 +17,7 @@ const SEEDS_LIMIT: f64 = 600.0;
 const DAY_LIMIT: f64 = 120.0;
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let (seeds, first) = arguments(args)?;
+    let (seeds, first) = super::arguments(args, "--seeds", 2000)?;
     duckdb::ensure(workspace)?;
     exec::run_beside_data(workspace.cargo().args(["build", "--release", "--package", "lavra"]))?;
     let lavra = || {
@@ -41,17 +41,4 @@ fn timed(command: &mut Command, what: &str, limit: f64) -> Result<()> {
     output::data(&format!("{what}: {took:.0} s (at most {limit:.0} s)"));
     ensure!(took <= limit, "{what} took longer than {limit:.0} s");
     Ok(())
-}
-
-fn arguments(args: &[String]) -> Result<(u64, u64)> {
-    let (mut seeds, mut first) = (2000, u64::from(std::process::id()));
-    for pair in args.chunks(2) {
-        let [name, value] = pair else { bail!("{} needs a value", pair.join(" ")) };
-        match name.as_str() {
-            "--seeds" => seeds = value.parse().context("--seeds takes a number")?,
-            "--seed" => first = value.parse().context("--seed takes a number")?,
-            other => bail!("`torture fleet` takes --seeds N and --seed N, not {other}"),
-        }
-    }
-    Ok((seeds, first))
 }

@@ -9,7 +9,7 @@ mod load;
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail};
 
 use crate::apt;
 use crate::output;
@@ -23,7 +23,7 @@ const DATABASE: &str = "torture";
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let (seconds, seed) = arguments(args)?;
+    let (seconds, seed) = super::arguments(args, "--seconds", 120)?;
     output::step(&format!("torture tasks: {seconds} s, seed {seed}"));
     apt::ensure(PACKAGES)?;
     duckdb::ensure(workspace)?;
@@ -61,21 +61,6 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         return Ok(());
     }
     bail!("seed {seed}:\n{}", findings.join("\n"))
-}
-
-fn arguments(args: &[String]) -> Result<(u64, u64)> {
-    let (mut seconds, mut seed) = (120, u64::from(std::process::id()));
-    let mut words = args.iter();
-    while let Some(word) = words.next() {
-        let value = words.next().with_context(|| format!("{word} needs a value"))?;
-        match word.as_str() {
-            "--seconds" => seconds = value.parse().context("--seconds takes a number")?,
-            "--seed" => seed = value.parse().context("--seed takes a number")?,
-            other => bail!("`torture tasks` takes --seconds N and --seed N, not {other}"),
-        }
-    }
-    ensure!(seconds > 0, "--seconds must be more than 0");
-    Ok((seconds, seed))
 }
 
 /// Waits until nothing waits, nothing runs and the outbox is empty.

@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -18,7 +18,10 @@ use super::place;
 use crate::{Error, Result};
 
 const AT_MOST: u32 = 100;
-const MOMENT: Duration = Duration::from_millis(2);
+pub(super) const MOMENT: Duration = Duration::from_millis(2);
+/// How long a holder that was killed is waited for: the kernel lets go of its locks when all of its
+/// threads are gone, which takes a while when they are many or at the disk.
+pub(super) const DYING: Duration = Duration::from_secs(2);
 
 /// Who holds a file, as its lock file says.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -27,6 +30,33 @@ pub struct Holder {
     /// Where the holder serves the database, once it does.
     pub url: Option<String>,
     pub token: Option<String>,
+}
+
+impl Holder {
+    /// Whether it will let go by itself in a moment: it was killed, or is gone already. Where
+    /// processes cannot be looked at, nobody is.
+    pub(super) fn is_dying(&self) -> bool {
+        let stat = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        match self.pid.map(|pid| stat(&pid.to_string())) {
+            Some(Ok(text)) => tells_of_an_end(&text),
+            Some(Err(_)) => stat("self").is_ok(),
+            None => false,
+        }
+    }
+}
+
+/// Whether a line of `/proc/PID/stat` is that of a process that is on its way out: a zombie, exiting, or
+/// with a SIGKILL before it.
+fn tells_of_an_end(stat: &str) -> bool {
+    const EXITING: u64 = 0x4;
+    const KILL: u64 = 1 << 8;
+    // The name before these may hold anything.
+    let fields: Vec<&str> =
+        stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+    let has = |place: usize, bit: u64| {
+        fields.get(place).and_then(|text| text.parse().ok()).is_some_and(|bits: u64| bits & bit > 0)
+    };
+    matches!(fields.first(), Some(&("Z" | "X"))) || has(6, EXITING) || has(28, KILL)
 }
 
 impl fmt::Display for Holder {
@@ -81,6 +111,7 @@ pub(super) fn take(database: &Path) -> Result<Lock> {
     // It holds a token: for nobody else's eyes.
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(&path).map_err(|error| place::directory(database, error))?;
+    let deadline = Instant::now() + DYING;
     for tries in 0.. {
         match file.try_lock() {
             Ok(()) => break,
@@ -88,7 +119,11 @@ pub(super) fn take(database: &Path) -> Result<Lock> {
                 std::thread::sleep(MOMENT);
             }
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::Held { path: database.to_owned(), holder: read(&file) });
+                let holder = read(&file);
+                if !holder.is_dying() || Instant::now() > deadline {
+                    return Err(Error::Held { path: database.to_owned(), holder });
+                }
+                std::thread::sleep(MOMENT);
             }
             Err(TryLockError::Error(source)) => return Err(io(source)),
         }
@@ -153,5 +188,24 @@ impl Lock {
             path: self.path.clone(),
             source,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_killed_is_known_by_its_line() {
+        let line = |state: &str, flags: u64, pending: u64| {
+            let zeros = ["0"; 21].join(" ");
+            format!("42 (a) b) {state} 1 1 1 0 -1 {flags} {zeros} {pending} 0 0")
+        };
+        assert!(!tells_of_an_end(&line("S", 4_194_560, 0)));
+        assert!(!tells_of_an_end(&line("D", 4_194_560, 1 << 14)));
+        assert!(tells_of_an_end(&line("Z", 4_194_560, 0)));
+        assert!(tells_of_an_end(&line("R", 4_194_564, 0)));
+        assert!(tells_of_an_end(&line("D", 4_194_560, 1 << 8)));
+        assert!(!tells_of_an_end("no such line"));
     }
 }

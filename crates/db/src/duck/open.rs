@@ -12,10 +12,11 @@
 //! says Ok.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use duckdb::{Config, Connection};
 
-use super::{Holder, Options, damage};
+use super::{Holder, Options, damage, lock};
 use crate::{Error, Result};
 
 /// Quoted, a name that no schema can have: `lavra.secrets` is ambiguous in a catalog `lavra`.
@@ -34,10 +35,20 @@ pub(super) struct Opened {
 }
 
 pub(super) fn open(path: &Path, options: &Options) -> Result<Opened> {
-    let error = match attach(path, options) {
-        Ok(root) => return Ok(Opened { root, set_aside: None }),
-        Err(error) if damage::is_of_the_log(&error) => error,
-        Err(error) => return Err(held(path, &error).unwrap_or_else(|| at_open(error))),
+    let deadline = Instant::now() + lock::DYING;
+    let error = loop {
+        match attach(path, options) {
+            Ok(root) => return Ok(Opened { root, set_aside: None }),
+            Err(error) if damage::is_of_the_log(&error) => break error,
+            Err(error) => match held(&error) {
+                // Of a process that was killed, our lock may be free before DuckDB's.
+                Some(holder) if holder.is_dying() && Instant::now() < deadline => {
+                    std::thread::sleep(lock::MOMENT);
+                }
+                Some(holder) => return Err(Error::Held { path: path.to_owned(), holder }),
+                None => return Err(at_open(error)),
+            },
+        }
     };
     let aside = damage::keep_a_copy(path)?;
     if damage::cut(path, &error)?
@@ -61,11 +72,11 @@ pub(super) fn open(path: &Path, options: &Options) -> Result<Opened> {
 }
 
 /// Something that is no lavra has the file: DuckDB's own lock says so, and who.
-fn held(path: &Path, error: &duckdb::Error) -> Option<Error> {
+fn held(error: &duckdb::Error) -> Option<Holder> {
     let text = error.to_string();
     let (_, rest) = text.split_once("Conflicting lock is held in ")?;
     let pid = rest.split_once("(PID ").and_then(|(_, pid)| pid.split_once(')')?.0.parse().ok());
-    Some(Error::Held { path: path.to_owned(), holder: Holder { pid, ..Holder::default() } })
+    Some(Holder { pid, ..Holder::default() })
 }
 
 pub(super) fn at_open(source: duckdb::Error) -> Error {

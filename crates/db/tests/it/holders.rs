@@ -75,6 +75,39 @@ fn a_holder_that_is_killed_lets_go() {
 }
 
 #[test]
+fn a_holder_that_is_dying_is_waited_for() {
+    let file = File::new();
+    for _ in 0..10 {
+        let mut holder = child::start(child::command(module_path!(), "hold", &file.path()));
+        assert_eq!(holder.hear().as_deref(), Some("held"));
+        holder.kill_and_leave();
+        let told = held_by(&file.path());
+        assert!(told.is_none(), "held by {}", told.unwrap());
+    }
+}
+
+#[test]
+fn the_lock_of_a_process_that_is_gone_is_waited_for_but_not_forever() {
+    let file = File::new();
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let gone = ended.id();
+    let path = file.directory().join("lavra.duckdb.lock");
+    let said = format!(r#"{{"pid":{gone},"url":"{URL}","token":"t"}}"#);
+    std::fs::write(&path, said).unwrap();
+    let lock = std::fs::File::open(&path).unwrap();
+    lock.lock().unwrap();
+    assert_eq!(held_by(&file.path()).unwrap().pid, Some(gone));
+
+    let letting_go = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        drop(lock);
+    });
+    assert!(held_by(&file.path()).is_none());
+    letting_go.join().unwrap();
+}
+
+#[test]
 fn a_dropped_handle_has_closed_the_file() {
     let file = File::new();
     for _ in 0..5 {

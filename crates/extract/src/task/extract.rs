@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use lavra_db::{Database, migrate};
 use lavra_tasks::model::{ProcessId, Status, TaskId};
 use lavra_tasks::store::ListFilter;
-use lavra_tasks::{Context, Failure, Handler, Outcome, Pulse, Tasks};
+use lavra_tasks::{Context, Failure, Handler, Outcome, Pulse, Tasks, outbound};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::{broadcast, mpsc};
@@ -165,9 +165,9 @@ impl Extract {
                 () = stop.cancelled() => return,
             }
             let helped = match self.run_of_another(&tasks, process).await {
-                Ok(Some(id)) => self.help_with(id, &tasks, (process, pulse.clone()), &stop).await,
+                Ok(Some(run)) => self.help_with(run, &tasks, (process, pulse.clone()), &stop).await,
                 Ok(None) => continue,
-                Err(error) => Err(error.into()),
+                Err(error) => Err(error),
             };
             if let Err(error) = helped {
                 tracing::warn!(%error, "no help with an extraction");
@@ -175,12 +175,13 @@ impl Extract {
         }
     }
 
-    /// A run that another process is at, unless this one is at one itself.
+    /// A run that another process is at and whose source this one may reach, unless this one is at one
+    /// itself.
     async fn run_of_another(
         &self,
         tasks: &Tasks,
         process: ProcessId,
-    ) -> lavra_tasks::Result<Option<TaskId>> {
+    ) -> Result<Option<(TaskId, Order, Source)>> {
         let filter = ListFilter {
             kind: Some(Self::KIND.into()),
             status: Some(Status::InProgress),
@@ -191,19 +192,24 @@ impl Extract {
         if running.iter().any(|task| task.process == Some(process)) {
             return Ok(None);
         }
-        Ok(running.last().map(|task| task.id))
+        for task in running.iter().rev() {
+            let order: Order = serde_json::from_value(tasks.input(task.id).await?)
+                .map_err(|error| Error::Unreadable(error.to_string()))?;
+            let source = order.source()?;
+            if self.private_allowed || !outbound::is_of_the_inside(&source.base_url).await {
+                return Ok(Some((task.id, order, source)));
+            }
+        }
+        Ok(None)
     }
 
     async fn help_with(
         &self,
-        id: TaskId,
+        (id, order, source): (TaskId, Order, Source),
         tasks: &Tasks,
         process: (ProcessId, Pulse),
         stop: &CancellationToken,
     ) -> Result<()> {
-        let order: Order = serde_json::from_value(tasks.input(id).await?)
-            .map_err(|error| Error::Unreadable(error.to_string()))?;
-        let source = order.source()?;
         if !has_tables(&self.database, &source.name).await? {
             return Ok(());
         }

@@ -1,14 +1,16 @@
-//! `lavra secret …`: values come from stdin and are never shown.
+//! `lavra secret …`: values come from stdin and are never shown. The key is the one that servers use.
 
 use std::time::Duration;
 
 use lavra_db::{Database, Keyring, Secrets, migrate};
+use lavra_fleet::keys::MayMake;
 use lavra_tasks::MIGRATIONS;
 use serde_json::json;
 
 use super::typed;
 use crate::cli::Secret;
 use crate::exit::{BadUsage, Exit};
+use crate::node::keyring;
 use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::variables::Variable;
@@ -22,13 +24,24 @@ pub(crate) async fn run(
         printer.data(&Keyring::generate());
         return Ok(Exit::Done);
     }
-    let keys = Variable::SecretKey.read().ok_or_else(|| {
-        BadUsage("LAVRA_SECRET_KEY is not set; `lavra secret generate-key` makes one".into())
-    })?;
-    let keyring = Keyring::parse(&keys.into())?;
     let database =
         Database::open(&settings.target, settings.schema.clone(), Duration::from_secs(3)).await?;
     migrate(&database, MIGRATIONS).await?;
+    let may_make = match command {
+        Secret::Set { .. } => MayMake::Yes,
+        Secret::GenerateKey | Secret::List | Secret::Remove { .. } => MayMake::No,
+    };
+    let keyring = keyring(&database, settings.key_file.as_deref(), may_make)?.ok_or_else(|| {
+        let name = Variable::SecretKey.name();
+        BadUsage(match &database {
+            Database::Postgres(_) => {
+                format!("{name} is not set; `lavra secret generate-key` makes one")
+            }
+            Database::Duck(_) => {
+                format!("there is no key: {name} is not set, and no secret was stored here yet")
+            }
+        })
+    })?;
     let secrets = Secrets::new(database, keyring);
     match command {
         Secret::GenerateKey => {}

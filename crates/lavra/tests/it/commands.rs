@@ -155,15 +155,37 @@ fn the_schema_is_printed_and_applied() {
     let script = place.run(&["migrate", "--print"]);
     let script = String::from_utf8(script.stdout).unwrap();
     assert!(script.contains("CREATE TABLE IF NOT EXISTS kodus_workflow.tasks"), "{script}");
-    let mut psql = std::process::Command::new("psql")
-        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", &place.database])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    psql.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
-    assert!(psql.wait().unwrap().success());
+    // A script that a tool keeps may be applied again.
+    for _ in 0..2 {
+        let mut psql = std::process::Command::new("psql")
+            .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", &place.database])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        psql.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+        assert!(psql.wait().unwrap().success());
+    }
     let output = place.run(&["migrate"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("is up to date"), "{output:?}");
+}
+
+#[test]
+fn secrets_of_a_file_are_sealed_with_the_key_beside_it() {
+    let place = Place::on_duckdb();
+    let key = place.directory.path().join("lavra.duckdb.key");
+    refused(&place, &["secret", "list"], 2, &["there is no key", "LAVRA_SECRET_KEY"]);
+    assert!(!key.exists(), "made by looking");
+    let mut set = place.command(&["secret", "set", "token"]).stdin(Stdio::piped()).spawn().unwrap();
+    set.stdin.take().unwrap().write_all(b"hunter2\n").unwrap();
+    assert!(set.wait().unwrap().success());
+    let made = std::fs::read(&key).unwrap();
+    assert_eq!(place.json(&["secret", "list"])[0]["name"], "token");
+    assert!(place.run(&["secret", "remove", "token"]).status.success());
+    assert_eq!(place.json(&["secret", "list"]), serde_json::json!([]));
+    assert_eq!(std::fs::read(&key).unwrap(), made);
+    // A server's database is too far away for that.
+    let said = ["LAVRA_SECRET_KEY is not set", "lavra secret generate-key"];
+    refused(&Place::on_postgres(), &["secret", "set", "token"], 2, &said);
 }
 
 #[test]

@@ -16,19 +16,24 @@ use crate::error::Result;
 use crate::model::{Actor, Claimed, ProcessId, Status, TaskId, Token};
 use crate::store::{Claim, Claims};
 
-const BEST: &str = "
+/// `{which}` is one of the two below.
+const WAITING: &str = "
 WITH best AS MATERIALIZED (
     SELECT id, type, metadata, priority, attempts, retry_count, max_retries, version,
            epoch_us(created_at) AS created, epoch_us(updated_at) AS updated
     FROM kodus_workflow.tasks
-    WHERE status = 'PENDING' AND type IN (SELECT unnest($1::JSON::VARCHAR[]))
-      AND (run_at IS NULL OR epoch_us(run_at) <= $2)
-    ORDER BY priority DESC, id LIMIT $3
+    WHERE status = 'PENDING' AND {which}
 )
 SELECT best.id, type, coalesce(payload, 'null'), metadata, priority, attempts, retry_count,
        max_retries, version, created, updated
 FROM best LEFT JOIN kodus_workflow.task_inputs input ON input.task_id = best.id
 ORDER BY priority DESC, best.id";
+
+const BEST: &str = "type IN (SELECT unnest($1::JSON::VARCHAR[]))
+      AND (run_at IS NULL OR epoch_us(run_at) <= $2)
+    ORDER BY priority DESC, id LIMIT $3";
+
+const THIS: &str = "id = $1::UUID";
 
 const TAKE: &str = r#"
 UPDATE kodus_workflow.tasks t SET
@@ -63,22 +68,43 @@ impl Claims for DuckDb {
         if claim.limit == 0 || claim.kinds.is_empty() {
             return Ok(Vec::new());
         }
-        let (best, take) = (self.sql(BEST), self.sql(TAKE));
         let kinds = set(&claim.kinds).unwrap_or_default();
+        let (now, limit) = (self.now(), claim.limit as i64);
+        self.take(claim.process, claim.limit, BEST, move |tx, sql| {
+            all(tx, sql, (&kinds, now, limit), waiting)
+        })
+        .await
+    }
+
+    async fn claim_this(&self, id: TaskId, process: ProcessId) -> Result<Option<Claimed>> {
+        let find = move |tx: &Connection, sql: &str| all(tx, sql, (id.0,), waiting);
+        Ok(self.take(process, 1, THIS, find).await?.pop())
+    }
+}
+
+impl DuckDb {
+    /// Takes what `find` finds of the waiting tasks by `which`, at most `limit`.
+    async fn take(
+        &self,
+        process: ProcessId,
+        limit: usize,
+        which: &str,
+        find: impl Fn(&Connection, &str) -> duckdb::Result<Vec<Best>> + Send + 'static,
+    ) -> Result<Vec<Claimed>> {
+        let (waiting, take) = (self.sql(&WAITING.replace("{which}", which)), self.sql(TAKE));
         let now = self.now();
-        let events: Vec<Uuid> = (0..claim.limit).map(|_| self.duck.clock().new_id()).collect();
+        let events: Vec<Uuid> = (0..limit).map(|_| self.duck.clock().new_id()).collect();
         let duck = self.duck.clone();
         let job = move |tx: &Connection| {
-            let found = all(tx, &best, (&kinds, now, claim.limit as i64), waiting)?;
+            let found = find(tx, &waiting)?;
             if found.is_empty() {
                 return Ok(Vec::new());
             }
             let token = duck.next_sequence();
             let found: Vec<Best> = found.into_iter().map(|best| best.taken(token, now)).collect();
             let rows: Vec<Taken> = found.iter().map(Taken::from).collect();
-            run(tx, &take, (set(&rows)?, claim.process.0, token))?;
-            let started =
-                found.iter().zip(&events).map(|(best, id)| best.event(*id, claim.process));
+            run(tx, &take, (set(&rows)?, process.0, token))?;
+            let started = found.iter().zip(&events).map(|(best, id)| best.event(*id, process));
             append::events(tx, duck.schema().name(), duck.next_sequence(), started)?;
             Ok(found.into_iter().map(|best| best.claimed).collect())
         };
@@ -86,7 +112,7 @@ impl Claims for DuckDb {
     }
 }
 
-/// Reads a row of [`BEST`] as the claim makes it; the token is not known yet.
+/// Reads a row of [`WAITING`] as the claim makes it; the token is not known yet.
 fn waiting(row: &Row<'_>) -> duckdb::Result<Best> {
     let (attempts, version): (i32, i32) = (row.get(5)?, row.get(8)?);
     let claimed = Claimed {

@@ -5,18 +5,18 @@
 //! longest, which is all of them but after an outage.
 
 use async_trait::async_trait;
-use lavra_db::tokio_postgres::types::Type;
+use lavra_db::tokio_postgres::types::{ToSql, Type};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{Postgres, rows};
 use crate::error::Result;
-use crate::model::{Claimed, TaskId};
+use crate::model::{Claimed, ProcessId, TaskId};
 use crate::store::{Claim, Claims};
 
 /// `{kinds}` and `{limit}` are numbers in the text: of parameters the planner would guess that they
 /// are large, and plan a prepared statement anew each time.
-const CLAIM: &str = r#"
+const BEST: &str = "
 WITH kind AS (
     SELECT name FROM unnest($1::text[]) AS k(name) LIMIT {kinds}
 ), ready AS (
@@ -42,7 +42,17 @@ WITH kind AS (
     SELECT row, row_number() OVER (ORDER BY priority DESC, id) AS place
     FROM (SELECT * FROM ready UNION ALL SELECT * FROM due) waiting
     ORDER BY priority DESC, id LIMIT {limit}
-), token AS MATERIALIZED (
+)";
+
+const THIS: &str = "
+WITH pick AS MATERIALIZED (
+    SELECT ctid AS row, 1 AS place FROM kodus_workflow.tasks
+    WHERE id = $1 AND status = 'PENDING' FOR UPDATE
+)";
+
+/// Goes on after what picked the rows: $2 is the process, $3 the ids of the events.
+const TAKE: &str = r#"
+, token AS MATERIALIZED (
     SELECT nextval('kodus_workflow.task_tokens') AS value WHERE EXISTS (SELECT 1 FROM pick)
 ), taken AS (
     UPDATE kodus_workflow.tasks t SET
@@ -70,16 +80,31 @@ ORDER BY taken.place"#;
 #[async_trait]
 impl Claims for Postgres {
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>> {
-        let operation = "claim tasks";
-        let events: Vec<Uuid> = (0..claim.limit).map(|_| self.pg.clock().new_id()).collect();
-        let sql = CLAIM
+        let best = BEST
             .replace("{kinds}", &claim.kinds.len().to_string())
             .replace("{limit}", &claim.limit.to_string());
-        let params = [
-            (&claim.kinds as _, Type::TEXT_ARRAY),
-            (&claim.process.0 as _, Type::UUID),
-            (&events as _, Type::UUID_ARRAY),
-        ];
+        let kinds = (&claim.kinds as _, Type::TEXT_ARRAY);
+        self.take(&best, kinds, claim.process, claim.limit).await
+    }
+
+    async fn claim_this(&self, id: TaskId, process: ProcessId) -> Result<Option<Claimed>> {
+        Ok(self.take(THIS, (&id.0 as _, Type::UUID), process, 1).await?.pop())
+    }
+}
+
+impl Postgres {
+    /// Takes what `pick` finds with its one parameter, at most `limit`.
+    async fn take(
+        &self,
+        pick: &str,
+        which: (&(dyn ToSql + Sync), Type),
+        process: ProcessId,
+        limit: usize,
+    ) -> Result<Vec<Claimed>> {
+        let operation = "claim tasks";
+        let events: Vec<Uuid> = (0..limit).map(|_| self.pg.clock().new_id()).collect();
+        let params = [which, (&process.0 as _, Type::UUID), (&events as _, Type::UUID_ARRAY)];
+        let sql = format!("{pick}{TAKE}");
         let answer = self.pg.query_prepared(operation, &sql, &params).await?;
         rows(operation, &answer, |row| {
             let payload: String = row.try_get(2)?;

@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::handler::{Failure, Outcome, Registered, Registry};
 use crate::machine::Happening;
-use crate::model::{Claimed, ProcessId};
+use crate::model::{Claimed, ProcessId, TaskId};
 use crate::service::Tasks;
 use crate::store::{Claim, Process};
 use held::Held;
@@ -86,6 +86,7 @@ pub struct Runner {
     registry: Registry,
     config: Config,
     pulse: Pulse,
+    first: Option<TaskId>,
 }
 
 /// What the parts of a running runner share.
@@ -107,7 +108,14 @@ impl Runner {
     pub fn new(tasks: Tasks, registry: Registry, config: Config) -> Self {
         let process = ProcessId(tasks.store().clock().new_id());
         let pulse = Pulse::new(config.stale);
-        Self { process, tasks, registry, config, pulse }
+        Self { process, tasks, registry, config, pulse, first: None }
+    }
+
+    /// Takes this task before all others, though its time may not have come.
+    #[must_use]
+    pub fn first(mut self, task: Option<TaskId>) -> Self {
+        self.first = task;
+        self
     }
 
     /// By what its claims are known.
@@ -151,6 +159,9 @@ impl Runner {
         beat::until_known(&shared).await;
         let beating = tokio::spawn(beat::keep(Arc::clone(&shared)));
         let attempts = TaskTracker::new();
+        if let Some(id) = self.first {
+            claim_first(id, &shared, &reporter, &attempts).await;
+        }
         claim_until_stopped(&shared, &reporter, &attempts).await;
 
         tracing::info!(running = attempts.len(), "stopping: nothing more is claimed");
@@ -193,15 +204,7 @@ async fn claim_until_stopped(shared: &Arc<Shared>, reporter: &Reporter, attempts
         };
         let count = claimed.len();
         waker.claimed(count, count < limit).await;
-        let started: Vec<_> = claimed
-            .into_iter()
-            .map(|task| Arc::new(Attempt::new(task, shared.process.id, shared.pulse.clone())))
-            .collect();
-        shared.held.add(&started);
-        shared.pace.started(count);
-        for attempt in started {
-            attempts.spawn(live(Arc::clone(shared), reporter.clone(), attempt));
-        }
+        start(claimed, shared, reporter, attempts);
         if count < limit {
             let poll = waker.poll_interval(shared.config.poll, shared.config.poll_blind);
             tokio::select! {
@@ -210,6 +213,36 @@ async fn claim_until_stopped(shared: &Arc<Shared>, reporter: &Reporter, attempts
                 () = shared.stop.cancelled() => return,
             }
         }
+    }
+}
+
+/// Takes the one task that this runner was given.
+async fn claim_first(
+    id: TaskId,
+    shared: &Arc<Shared>,
+    reporter: &Reporter,
+    attempts: &TaskTracker,
+) {
+    while !shared.stop.is_cancelled() {
+        match shared.tasks.store().claim_this(id, shared.process.id).await {
+            // Cancelled before it began, for one.
+            Ok(None) => return tracing::info!(%id, "the task does not wait any more"),
+            Ok(Some(task)) => return start(vec![task], shared, reporter, attempts),
+            Err(error) => tracing::warn!(%error, "cannot claim"),
+        }
+        tokio::time::sleep(shared.config.poll).await;
+    }
+}
+
+fn start(claimed: Vec<Claimed>, shared: &Arc<Shared>, reporter: &Reporter, attempts: &TaskTracker) {
+    let started: Vec<_> = claimed
+        .into_iter()
+        .map(|task| Arc::new(Attempt::new(task, shared.process.id, shared.pulse.clone())))
+        .collect();
+    shared.held.add(&started);
+    shared.pace.started(started.len());
+    for attempt in started {
+        attempts.spawn(live(Arc::clone(shared), reporter.clone(), attempt));
     }
 }
 

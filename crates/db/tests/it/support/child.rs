@@ -78,6 +78,13 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Kills it and does not wait until it is gone.
+    pub(crate) fn kill_and_leave(&mut self) {
+        self.child.kill().unwrap();
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         let _gone = self.child.kill().and_then(|()| self.child.wait());

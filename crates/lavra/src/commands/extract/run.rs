@@ -1,5 +1,7 @@
 //! A run of extraction, in this process or in the one that has the database.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use axum::http::Method;
 use lavra_extract::event::Event;
@@ -19,6 +21,9 @@ use crate::node::{Node, Parts, listen};
 use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::work::Work;
+
+/// How long a run is left to the process that was told to run it; if that dies before, it is anybody's.
+const TO_BEGIN: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(
     settings: &Settings,
@@ -50,9 +55,10 @@ async fn there(client: &Client, payload: Value, printer: &Printer) -> anyhow::Re
     wait::until_ended(client, &[text(&task, "id")], printer).await
 }
 
-/// In this process, which also serves the database meanwhile.
+/// In this process, which also serves the database meanwhile. The run is its own: another runner may not
+/// be allowed to call where it was told to.
 async fn here(
-    node: Node,
+    mut node: Node,
     payload: Value,
     order: &Order,
     printer: &Printer,
@@ -61,11 +67,13 @@ async fn here(
     let (tasks, mut told) = (node.tasks.clone(), node.extract.watch());
     let listener = listen("127.0.0.1:0").await?;
     let stop = CancellationToken::new();
-    let running = tokio::spawn(node.run(Some(listener), stop.clone()));
-    let new = NewTask { kind: Handler::KIND.into(), payload, ..NewTask::default() };
+    let delay_seconds = Some(TO_BEGIN.as_secs());
+    let new = NewTask { kind: Handler::KIND.into(), payload, delay_seconds, ..NewTask::default() };
     let id = tasks.create(new).await?.id;
+    node.first = Some(id);
+    let running = tokio::spawn(node.run(Some(listener), stop.clone()));
     let mut bars = Bars::new(printer, &order.source);
-    let mut look = tokio::time::interval(std::time::Duration::from_millis(200));
+    let mut look = tokio::time::interval(Duration::from_millis(200));
     let (mut is_told, mut ended) = (false, None);
     let task = loop {
         tokio::select! {
@@ -73,7 +81,7 @@ async fn here(
                 Ok(Told { task, event: Event::Ended { summary }, .. }) if task == id => {
                     ended = Some(summary);
                     // The task says so in a moment.
-                    look = tokio::time::interval(std::time::Duration::from_millis(5));
+                    look = tokio::time::interval(Duration::from_millis(5));
                 }
                 Ok(Told { task, event, condition }) if task == id => bars.show(&event, &condition),
                 Ok(_) | Err(RecvError::Lagged(_)) => {}

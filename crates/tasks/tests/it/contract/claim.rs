@@ -21,6 +21,7 @@ on_each_engine!(
     several_types_are_one_order,
     a_claim_takes_no_more_than_its_limit,
     a_task_of_the_future_waits_until_it_is_due,
+    one_task_is_claimed_before_its_time_by_who_asks_for_it,
     claimers_never_share_a_task,
     a_claim_of_nothing_writes_nothing,
     tokens_grow_with_each_claim,
@@ -142,6 +143,21 @@ async fn a_task_of_the_future_waits_until_it_is_due(world: World) {
     due_since(&world, delayed.id, "2020-01-01T00:00:00Z").await;
     assert_eq!(ids(&world.take(&["a"], 10).await), [delayed.id]);
     assert_eq!(world.read(delayed.id).await.run_at, None);
+}
+
+async fn one_task_is_claimed_before_its_time_by_who_asks_for_it(world: World) {
+    let other = world.make_one("a").await;
+    let delayed = NewRow { delay: Some(Duration::from_secs(60)), ..world.row("a") };
+    world.make(vec![delayed.clone()]).await;
+    let process = world.process();
+    let claimed = world.claim_this(delayed.id, process).await.unwrap().unwrap();
+    assert_eq!((claimed.id, claimed.attempts, claimed.version), (delayed.id, 1, 1));
+    let task = world.read(delayed.id).await;
+    assert_eq!((task.status, task.run_at), (Status::InProgress, None));
+    assert_eq!((task.token, task.process), (claimed.token, Some(process)));
+    assert_eq!(world.history(delayed.id).await.len(), 2);
+    assert!(world.claim_this(delayed.id, process).await.unwrap().is_none(), "claimed twice");
+    assert_eq!(ids(&world.take(&["a"], 10).await), [other]);
 }
 
 async fn claimers_never_share_a_task(world: World) {
