@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
-use jiff::civil::Date;
 use lavra_fleet::Fleet;
 use lavra_fleet::code::ErrorCode;
 use lavra_fleet::model::{MediaType, Mission, MissionId, Mode, Waiting, WorkerId};
@@ -11,6 +10,7 @@ use lavra_fleet::store::{Filter, WaitsFor};
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Problem;
+use crate::time::Day;
 use crate::ui::asked::Asked;
 use crate::ui::overview::{Tile, tiles};
 use crate::ui::page::{Said, Section, Shell, show};
@@ -36,9 +36,9 @@ pub(super) struct Query {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<ErrorCode>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) from: Option<Date>,
+    pub(super) from: Option<Day>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) to: Option<Date>,
+    pub(super) to: Option<Day>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) waiting: Option<Waiting>,
     /// Where the page before ended.
@@ -57,8 +57,8 @@ impl Query {
             media_type: self.media,
             language: self.language.clone(),
             worker: self.worker.clone().map(WorkerId),
-            from: self.from,
-            to: self.to,
+            from: self.from.map(|day| day.0),
+            to: self.to.map(|day| day.0),
             waiting: self.waiting,
             search: self.q.clone(),
             ..Filter::default()

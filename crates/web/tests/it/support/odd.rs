@@ -118,7 +118,7 @@ pub(crate) fn values() -> Vec<String> {
 
 /// The beginning of a text, for a message.
 pub(crate) fn shown(text: &str) -> String {
-    format!("{:?}", text.chars().take(80).collect::<String>())
+    format!("{:?}", text.chars().take(300).collect::<String>())
 }
 
 /// Odd things without an end, from a seed.
