@@ -216,7 +216,7 @@ impl Shared {
         match self.open_again() {
             Ok(instance) => *guard = Some(instance),
             Err(error) => {
-                tracing::warn!(%error, "all is stored; the file will be opened when it is needed")
+                tracing::warn!(%error, "all is stored; the file will be opened when it is needed");
             }
         }
     }
