@@ -2,8 +2,9 @@ CREATE TABLE kodus_workflow.writer_jobs (
     job_id TEXT PRIMARY KEY,
     status TEXT NOT NULL DEFAULT 'processing'
         CHECK (status IN ('processing', 'completed', 'partial', 'failed')),
-    -- What was asked for, without the headers of its source: those are sealed.
+    -- What was asked for, without the headers of its source and the query of its URL: those are sealed.
     request TEXT NOT NULL,
+    -- Whether there are any.
     has_headers BOOLEAN NOT NULL DEFAULT false,
     total BIGINT NOT NULL DEFAULT 0,
     processed BIGINT NOT NULL DEFAULT 0,

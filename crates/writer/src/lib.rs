@@ -14,6 +14,7 @@ mod order;
 mod postgres;
 mod row;
 mod run;
+mod secret;
 mod service;
 mod source;
 pub mod split;

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use url::Url;
 
 use crate::model::JobId;
+use crate::secret::{Headers, Secret, digest};
 
 const MAX_PATH: usize = 64;
 const MAX_HEADERS: usize = 32;
@@ -41,7 +42,7 @@ pub struct Order {
     /// The path from the root of the source to the array.
     pub json_path: Vec<String>,
     /// Sent to the source; never stored in the clear nor shown.
-    pub headers: BTreeMap<String, SecretString>,
+    pub headers: Headers,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,12 +158,24 @@ impl Order {
         Ok(Self { job_id, config: config.read()?, source, json_path, headers })
     }
 
-    /// As it is stored: without headers.
+    /// What of it is sealed.
+    pub(crate) fn secret(&self) -> Secret {
+        let query = match &self.source {
+            Source::Url(url) => url.query().map(Into::into),
+            Source::Inline(_) | Source::File(_) => None,
+        };
+        Secret { headers: self.headers.clone(), query }
+    }
+
+    /// As it is stored: without headers, and of a URL with a query only what tells it from others.
     pub(crate) fn to_text(&self) -> String {
-        let (kind, place) = match &self.source {
-            Source::Url(url) => ("url", url.as_str()),
-            Source::Inline(text) => ("inline", text.as_str()),
-            Source::File(path) => ("file", path.as_str()),
+        let (kind, place, url) = match &self.source {
+            Source::Url(url) => {
+                let digest = url.query().map(|_| digest(url.as_str()));
+                ("url", without_query(url), digest)
+            }
+            Source::Inline(text) => ("inline", text.clone(), None),
+            Source::File(path) => ("file", path.clone(), None),
         };
         let stored = Stored {
             schema: self.config.schema.clone(),
@@ -173,37 +186,33 @@ impl Order {
             },
             create_table: self.config.create_table,
             kind: kind.into(),
-            place: place.into(),
+            place,
+            url,
             json_path: self.json_path.clone(),
         };
         serde_json::to_string(&stored).unwrap_or_default()
     }
 
-    pub(crate) fn from_text(text: &str, headers: BTreeMap<String, SecretString>) -> Option<Self> {
+    pub(crate) fn from_text(text: &str, secret: Secret) -> Option<Self> {
         let stored: Stored = serde_json::from_str(text).ok()?;
         let operation = match stored.conflict_key {
             None => Operation::Insert,
             Some(conflict_key) => Operation::Upsert { conflict_key },
         };
         let source = match stored.kind.as_str() {
-            "url" => Source::Url(stored.place.parse().ok()?),
+            "url" => {
+                let mut url: Url = stored.place.parse().ok()?;
+                url.set_query(secret.query.as_ref().map(ExposeSecret::expose_secret));
+                Source::Url(url)
+            }
             "inline" => Source::Inline(stored.place),
             _ => Source::File(stored.place),
         };
         let (schema, table) = (stored.schema, stored.table);
         let create_table = stored.create_table;
         let config = Destination { schema, table, operation, create_table };
-        Some(Self { job_id: None, config, source, json_path: stored.json_path, headers })
-    }
-
-    /// The headers as one text, to be sealed.
-    pub(crate) fn headers_text(&self) -> SecretString {
-        let plain: BTreeMap<&str, &str> = self
-            .headers
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.expose_secret()))
-            .collect();
-        serde_json::to_string(&plain).unwrap_or_default().into()
+        let (json_path, headers) = (stored.json_path, secret.headers);
+        Some(Self { job_id: None, config, source, json_path, headers })
     }
 }
 
@@ -215,6 +224,9 @@ struct Stored {
     create_table: bool,
     kind: String,
     place: String,
+    /// The digest of a URL whose query is not in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
     json_path: Vec<String>,
 }
 

@@ -1,12 +1,10 @@
 //! The writer as a whole: orders come in, jobs are taken and run, a few at a time, until it is told to
 //! end; whatever it had then is taken up by the next one.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lavra_db::{Database, Secrets};
-use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,10 +18,9 @@ use crate::model::{FailedItem, Job, JobId, Outcome};
 use crate::order::{Order, Refused};
 use crate::postgres::Postgres;
 use crate::run::{Ran, Run, longer};
+use crate::secret::Vault;
 use crate::source::{Names, Sources, SystemNames};
 use crate::store::{Added, Claim, Stopped, Store};
-
-type Headers = BTreeMap<String, SecretString>;
 
 /// Between removals of old jobs.
 const TIDY: Duration = Duration::from_secs(3600);
@@ -36,9 +33,7 @@ struct Inner {
     store: Arc<dyn Store>,
     sources: Sources,
     config: Arc<Config>,
-    /// Where the headers of sources are sealed; without it they are in memory only.
-    secrets: Option<Secrets>,
-    headers: Mutex<HashMap<JobId, Headers>>,
+    vault: Vault,
     process: Uuid,
     bell: Notify,
 }
@@ -81,8 +76,8 @@ impl Service {
         };
         let sources = Sources::new(Arc::clone(&config), names)?;
         let (process, bell) = (Uuid::now_v7(), Notify::new());
-        let headers = Mutex::default();
-        Ok(Self(Arc::new(Inner { store, sources, config, secrets, headers, process, bell })))
+        let vault = Vault::new(secrets);
+        Ok(Self(Arc::new(Inner { store, sources, config, vault, process, bell })))
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -96,28 +91,30 @@ impl Service {
             return Err(NotTaken::Refused(Refused::Invalid { field, why }));
         }
         let id = order.job_id.clone().unwrap_or_else(JobId::new);
-        let has_headers = !order.headers.is_empty();
-        if has_headers {
-            inner.put_headers(&id, &order).await?;
+        let (request, secret) = (order.to_text(), order.secret());
+        let has_secret = !secret.is_empty();
+        if has_secret {
+            inner.vault.put(&id, &request, secret).await?;
         }
-        let (request, waiting) = (order.to_text(), inner.config.limits.waiting);
-        match inner.store.add(&id, &request, has_headers, waiting).await? {
+        let waiting = inner.config.limits.waiting;
+        match inner.store.add(&id, &request, has_secret, waiting).await? {
             Added::New(job) => {
                 inner.bell.notify_one();
                 Ok(job)
             }
             Added::Known(job) => {
                 if job.completed_at.is_some() {
-                    inner.drop_headers(&id).await;
+                    inner.vault.remove(&id, &request).await;
                 }
                 Ok(job)
             }
-            Added::Differs => Err(NotTaken::Refused(Refused::Invalid {
-                field: "job_id",
-                why: "belongs to another order: use another id for another one".into(),
-            })),
+            Added::Differs => {
+                inner.vault.remove(&id, &request).await;
+                let why = "belongs to another order: use another id for another one".into();
+                Err(NotTaken::Refused(Refused::Invalid { field: "job_id", why }))
+            }
             Added::Full => {
-                inner.drop_headers(&id).await;
+                inner.vault.remove(&id, &request).await;
                 Err(NotTaken::Busy)
             }
         }
@@ -217,8 +214,8 @@ impl Inner {
 
     async fn work(&self, mut claim: Claim, stop: &CancellationToken) {
         let begun = Instant::now();
-        let order = match self.headers(&claim).await {
-            Ok(headers) => Order::from_text(&claim.request, headers)
+        let order = match self.vault.of(&claim).await {
+            Ok(secret) => Order::from_text(&claim.request, secret)
                 .ok_or_else(|| Failure::new(Code::Internal, "the order cannot be read any more")),
             Err(failure) => Err(failure),
         };
@@ -272,57 +269,8 @@ impl Inner {
             }
             wait = longer(wait);
         }
-        if claim.has_headers {
-            self.drop_headers(&claim.id).await;
+        if claim.has_secret {
+            self.vault.remove(&claim.id, &claim.request).await;
         }
     }
-
-    async fn put_headers(&self, id: &JobId, order: &Order) -> Result<(), Failure> {
-        if let Some(secrets) = &self.secrets {
-            secrets.put(&name(id), &order.headers_text()).await?;
-        }
-        self.kept().insert(id.clone(), order.headers.clone());
-        Ok(())
-    }
-
-    async fn drop_headers(&self, id: &JobId) {
-        self.kept().remove(id);
-        if let Some(secrets) = &self.secrets
-            && let Err(error) = secrets.remove(&name(id)).await
-        {
-            tracing::warn!(job = %id, %error, "the headers of a job that ended cannot be removed");
-        }
-    }
-
-    async fn headers(&self, claim: &Claim) -> Result<Headers, Failure> {
-        if !claim.has_headers {
-            return Ok(Headers::new());
-        }
-        let kept = self.kept().get(&claim.id).cloned();
-        if let Some(headers) = kept {
-            return Ok(headers);
-        }
-        let sealed = match &self.secrets {
-            None => None,
-            Some(secrets) => secrets.get(&name(&claim.id)).await?,
-        };
-        let plain: Option<BTreeMap<String, String>> =
-            sealed.and_then(|text| serde_json::from_str(text.expose_secret()).ok());
-        let Some(plain) = plain else {
-            let text = "the headers of the source are gone with the process that had them, because \
-                        it had no key to seal them with (LAVRA_SECRET_KEY): send the job again, \
-                        with another id";
-            return Err(Failure::new(Code::Generic, text));
-        };
-        Ok(plain.into_iter().map(|(name, value)| (name, value.into())).collect())
-    }
-
-    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, Headers>> {
-        self.headers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The name under which a job's headers are sealed.
-fn name(id: &JobId) -> String {
-    format!("writer/{id}/headers")
 }

@@ -47,7 +47,7 @@ pub(crate) struct Claim {
     pub(crate) id: JobId,
     pub(crate) token: i64,
     pub(crate) request: String,
-    pub(crate) has_headers: bool,
+    pub(crate) has_secret: bool,
     pub(crate) progress: Progress,
 }
 
@@ -80,7 +80,7 @@ pub(crate) trait Store: Send + Sync + Debug {
         &self,
         id: &JobId,
         request: &str,
-        has_headers: bool,
+        has_secret: bool,
         waiting: usize,
     ) -> Result<Added, Failure>;
 

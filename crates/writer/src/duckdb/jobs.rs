@@ -22,7 +22,7 @@ impl DuckDb {
         &self,
         id: &JobId,
         request: &str,
-        has_headers: bool,
+        has_secret: bool,
         waiting: usize,
     ) -> Result<Added, Failure> {
         let (id, request, now) = (id.clone(), request.to_owned(), self.now());
@@ -43,7 +43,7 @@ impl DuckDb {
             if waits >= waiting as i64 {
                 return Ok(Added::Full);
             }
-            tx.execute(&insert, params![id.as_str(), request, has_headers, now])?;
+            tx.execute(&insert, params![id.as_str(), request, has_secret, now])?;
             let made = stored(tx, &read, &id)?;
             made.map(|(job, _)| Added::New(job)).ok_or(duckdb::Error::QueryReturnedNoRows)
         };
@@ -101,10 +101,10 @@ impl DuckDb {
                     Ok((id, row.get(13)?, row.get(14)?, token + 1, progress(row)?))
                 })
                 .optional()?;
-            let Some((id, request, has_headers, token, progress)) = found else { return Ok(None) };
+            let Some((id, request, has_secret, token, progress)) = found else { return Ok(None) };
             tx.execute(&take, params![id, process, token, now])?;
             let id = JobId::parse(&id).ok_or(duckdb::Error::QueryReturnedNoRows)?;
-            Ok(Some(Claim { id, token, request, has_headers, progress }))
+            Ok(Some(Claim { id, token, request, has_secret, progress }))
         };
         Ok(self.duck.write("claim a job", job).await?)
     }

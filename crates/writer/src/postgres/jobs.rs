@@ -19,7 +19,7 @@ impl Postgres {
         &self,
         id: &JobId,
         request: &str,
-        has_headers: bool,
+        has_secret: bool,
         waiting: usize,
     ) -> Result<Added, Failure> {
         let sql = format!(
@@ -34,7 +34,7 @@ impl Postgres {
         let params = [
             (&id_text as _, Type::TEXT),
             (&request as _, Type::TEXT),
-            (&has_headers as _, Type::BOOL),
+            (&has_secret as _, Type::BOOL),
             (&waiting as _, Type::INT8),
         ];
         let rows = self.pg.query("add a job", &sql, &params).await?;
@@ -122,7 +122,7 @@ impl Postgres {
             id: id(row)?,
             token: get(row, "token")?,
             request: get(row, "request")?,
-            has_headers: get(row, "has_headers")?,
+            has_secret: get(row, "has_headers")?,
             progress: progress(row)?,
         }))
     }

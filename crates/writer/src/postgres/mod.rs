@@ -52,10 +52,10 @@ impl Store for Postgres {
         &self,
         id: &JobId,
         request: &str,
-        has_headers: bool,
+        has_secret: bool,
         waiting: usize,
     ) -> Result<Added, Failure> {
-        self.add_job(id, request, has_headers, waiting).await
+        self.add_job(id, request, has_secret, waiting).await
     }
 
     async fn job(&self, id: &JobId) -> Result<Option<Job>, Failure> {

@@ -91,6 +91,7 @@ lavra_testkit::on_each_engine!(
     too_many_that_wait_are_told_to_come_later,
     progress_is_told_while_it_runs,
     headers_reach_the_source_and_nothing_else,
+    the_query_of_a_url_reaches_the_source_and_nothing_else,
 );
 
 async fn one_id_is_one_job(mut world: World) {
@@ -189,7 +190,43 @@ async fn headers_reach_the_source_and_nothing_else(mut world: World) {
     }
     let sent = site.requests().join("\n").to_lowercase();
     assert!(sent.contains("authorization: bearer marker-header-0002"), "{sent}");
+    // The end is told before what was sealed is removed.
+    world.stop().await;
     let stored = world.all_text().await;
     assert!(!stored.contains("marker"), "{stored}");
     assert!(!stored.contains("writer/"), "what is sealed goes with the job's end: {stored}");
+}
+
+/// Signatures of buckets stand in queries.
+async fn the_query_of_a_url_reaches_the_source_and_nothing_else(mut world: World) {
+    let names = std::sync::Arc::new(lavra_writer::SystemNames);
+    // Nobody runs it: it stands in the tables for as long as it likes.
+    world.start_as(World::config(), names, false).await;
+    let site = Site::serve(|_, _| Answer::ok(r#"[{"id":"a"}]"#)).await;
+    let order = |query: &str| {
+        let mut order = from_url("ads", &site.url(&format!("/x.json?{query}")), "");
+        order["job_id"] = json!("signed");
+        order
+    };
+    let signed = order("part=1&signature=marker-query-0005");
+    assert_eq!(world.post(&signed).await.0, 200);
+    assert_eq!(world.post(&signed).await.0, 200, "the same one is one job");
+    let (status, answer) = world.post(&order("part=2&signature=marker-query-0006")).await;
+    assert_eq!(status, 422, "another query is another order: {answer}");
+    assert!(!answer.to_string().contains("marker"), "{answer}");
+    let waiting = world.all_text().await;
+    assert!(waiting.contains("/x.json") && !waiting.contains("marker"), "{waiting}");
+    assert_eq!(waiting.matches("writer/signed").count(), 1, "{waiting}");
+    world.kill();
+    world.start().await;
+    let job = world.end_of("signed").await;
+    assert_eq!(job["status"], "completed", "{job}");
+    assert!(!job.to_string().contains("marker"), "{job}");
+    let sent = site.requests().join("\n");
+    assert!(sent.contains("GET /x.json?part=1&signature=marker-query-0005 "), "{sent}");
+    assert!(!sent.contains("marker-query-0006"), "{sent}");
+    world.stop().await;
+    let stored = world.all_text().await;
+    assert!(!stored.contains("marker"), "{stored}");
+    assert!(!stored.contains("writer/signed"), "what is sealed goes with the job's end: {stored}");
 }
