@@ -17,6 +17,7 @@ pub(crate) enum Part {
 
 /// Which parts; the default is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each part is there or not")]
 pub(crate) struct Work {
     pub(crate) tasks: bool,
     pub(crate) extract: bool,

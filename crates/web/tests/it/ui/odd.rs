@@ -194,7 +194,7 @@ fn odd_ones(name: &str, form: &Form, token: &str) -> Vec<Sent> {
             // Something stands several times.
             2 if !fields.is_empty() => {
                 let name = fields[place].0.clone();
-                fields.extend((0..1 + odd.below(50)).map(|_| (name.clone(), odd.text())));
+                fields.extend((0..=odd.below(50)).map(|_| (name.clone(), odd.text())));
             }
             // Something is of another form.
             3 => fields.extend([(odd.text(), odd.text()), ("id".into(), odd.text())]),
