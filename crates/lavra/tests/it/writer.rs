@@ -119,7 +119,10 @@ fn a_killed_writer_s_job_is_ended_by_the_next_one(place: &Place) {
     assert!(counted.to_string().contains("2000"), "{counted}");
     assert!(!place.logs().contains("marker-"), "a secret is in the log: {}", place.logs());
     let jobs = place.json(&["sql", "SELECT * FROM kodus_workflow.writer_jobs"]).to_string();
-    assert!(jobs.contains("/ads.json") && !jobs.contains("marker-"), "a secret is in a job: {jobs}");
+    assert!(
+        jobs.contains("/ads.json") && !jobs.contains("marker-"),
+        "a secret is in a job: {jobs}"
+    );
 }
 
 #[test]
