@@ -170,8 +170,10 @@ async fn on_duckdb(duck: &Duck, migrations: &[Migration]) -> Result<Applied> {
     let exists_in = schema.name().to_owned();
     let exists: bool = duck
         .read(operation, move |connection| {
-            let sql = "SELECT count(*) > 0 FROM information_schema.tables
-                       WHERE table_schema = $1 AND table_name = 'schema_migrations'";
+            // `information_schema` would tell the same, in five times the time.
+            let sql = "SELECT count(*) > 0 FROM duckdb_tables()
+                       WHERE database_name = current_database() AND schema_name = $1
+                         AND table_name = 'schema_migrations'";
             connection.query_row(sql, [exists_in], |row| row.get(0))
         })
         .await?;
@@ -206,10 +208,14 @@ async fn on_duckdb(duck: &Duck, migrations: &[Migration]) -> Result<Applied> {
         if !exists {
             connection.execute_batch(&ground)?;
         }
-        for (id, description, sql) in steps {
-            connection.execute_batch(&sql)?;
-            connection.execute(&record, duckdb::params![id, description, now])?;
+        for (_, _, sql) in &steps {
+            connection.execute_batch(sql)?;
             at_step.fetch_add(1, Ordering::Relaxed);
+        }
+        // At the end: each change of the schema would have it planned anew.
+        let mut record = connection.prepare(&record)?;
+        for (id, description, _) in &steps {
+            record.execute(duckdb::params![id, description, now])?;
         }
         Ok(())
     })

@@ -74,18 +74,20 @@ fn names(tables: &[String]) -> impl Iterator<Item = String> {
 }
 
 async fn tables(database: &Database) -> Result<Vec<String>> {
-    let sql = "SELECT table_name::text FROM information_schema.tables
-               WHERE table_schema = 'psa' AND table_type = 'BASE TABLE'";
     let operation = "look for sources";
     Ok(match database {
         Database::Duck(duck) => {
-            let read = move |connection: &Connection| {
+            let read = |connection: &Connection| {
+                let sql = "SELECT table_name FROM duckdb_tables()
+                           WHERE database_name = current_database() AND schema_name = 'psa'";
                 let mut statement = connection.prepare(sql)?;
                 statement.query_map([], |row| row.get(0))?.collect()
             };
             duck.read(operation, read).await?
         }
         Database::Postgres(pg) => {
+            let sql = "SELECT table_name::text FROM information_schema.tables
+                       WHERE table_schema = 'psa' AND table_type = 'BASE TABLE'";
             let rows = pg.query(operation, sql, &[]).await?;
             let names: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
             names.map_err(|source| lavra_db::Error::Postgres { operation, source })?

@@ -115,8 +115,11 @@ impl Node {
         ]
         .concat();
         let mut applied = migrate(&database, &migrations).await?;
-        let of_sources = lavra_extract::migrations_here(&database).await?;
-        applied.extend(migrate(&database, &of_sources).await?);
+        let mut of_sources = lavra_extract::migrations_here(&database).await?;
+        of_sources.retain(|migration| migrations.iter().all(|done| done.id != migration.id));
+        if !of_sources.is_empty() {
+            applied.extend(migrate(&database, &of_sources).await?);
+        }
         for id in applied {
             tracing::info!(id, database = %settings.target, "migrated");
         }
@@ -191,14 +194,18 @@ impl Node {
     }
 
     pub(crate) fn router(&self) -> Router {
+        lavra_web::router(self.app())
+    }
+
+    fn app(&self) -> lavra_web::App {
         let (tasks, database) = (self.tasks.clone(), self.database.clone());
         let (fleet, webhooks) = (self.fleet.clone(), self.webhooks.clone());
-        lavra_web::router(lavra_web::App {
+        lavra_web::App {
             hosts: self.web.hosts.clone(),
             require_key: self.web.needs_key(self.parts.beyond_loopback),
             public_url: self.web.public_url.clone(),
             ..lavra_web::App::new(tasks, database, fleet, webhooks)
-        })
+        }
     }
 
     /// Runs the parts until `stop` (or until one of them ends), then all of them end in order.
@@ -241,8 +248,10 @@ impl Node {
             if !address.ip().is_loopback() {
                 self.web.hosts.push(host(address.ip()));
             }
-            let (router, last) = (self.router(), last.clone());
+            let (app, last) = (self.app(), last.clone());
             parts.spawn(async move {
+                // Made here: the runner need not wait for it.
+                let router = lavra_web::router(app);
                 lavra_web::serve(listener, router, last).await.context("the HTTP server ended")
             });
         }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use lavra_db::Lease;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -32,28 +33,31 @@ const BATCH: usize = 500;
 /// Keeps until `stop`, whenever the lease is ours.
 pub async fn keep(tasks: Tasks, config: Config, stop: CancellationToken) {
     let me = Uuid::new_v4();
+    let mut held = None;
     loop {
         tokio::select! {
             () = tokio::time::sleep(config.every) => {}
             () = stop.cancelled() => break,
         }
         match round(&tasks, &config, me).await {
-            Ok(()) => {}
+            Ok(lease) => held = lease,
             Err(error) => tracing::warn!(%error, "the keeper's round failed; it comes again"),
         }
     }
-    if let Ok(Some(lease)) = tasks.leases().acquire(LEASE, me, LEASE_LENGTH).await {
+    if let Some(lease) = held {
         let _expires_anyway = tasks.leases().release(&lease).await;
     }
 }
 
-async fn round(tasks: &Tasks, config: &Config, me: Uuid) -> Result<()> {
-    if tasks.leases().acquire(LEASE, me, LEASE_LENGTH).await?.is_none() {
-        return Ok(());
-    }
+/// The lease, if it is ours.
+async fn round(tasks: &Tasks, config: &Config, me: Uuid) -> Result<Option<Lease>> {
+    let Some(lease) = tasks.leases().acquire(LEASE, me, LEASE_LENGTH).await? else {
+        return Ok(None);
+    };
     take_over(tasks, config.stale).await?;
     give_up_stops(tasks).await?;
-    cron::fire_due(tasks).await
+    cron::fire_due(tasks).await?;
+    Ok(Some(lease))
 }
 
 /// What a dead process held goes back to the queue, counted as an attempt; past its retries it
