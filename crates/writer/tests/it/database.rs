@@ -13,6 +13,10 @@ lavra_testkit::on_servers!(
     a_table_with_rules_is_not_written_past_them,
     the_last_row_of_a_key_wins_whatever_writes_it,
     a_bad_row_among_many_of_its_key_changes_nothing_else,
+    rows_that_are_there_are_updated_and_the_others_added,
+    a_row_that_is_there_is_no_excuse,
+    what_watches_inserts_sees_rows_that_are_there,
+    rows_of_a_table_below_are_left_alone,
 );
 
 async fn identifiers_are_the_catalogs_whatever_they_hold(mut world: World) {
@@ -225,4 +229,98 @@ async fn a_bad_row_among_many_of_its_key_changes_nothing_else(mut world: World) 
         .await;
     assert_eq!(json!(rows), json!([[6, 1], [7, 2], [8, 3], [9, 1]]));
     assert_eq!(world.count("public.mixed").await, 2970);
+}
+
+/// By two connections and one, of elements of two shapes, most and few of which are there.
+async fn rows_that_are_there_are_updated_and_the_others_added(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.both (shop text, id int, v int, note text DEFAULT 'none',
+                first_seen_at timestamptz NOT NULL DEFAULT now(),
+                updated_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (shop, id))",
+        )
+        .await;
+    world.start().await;
+    let element = |n: u32, v: u32| match n % 2 {
+        0 => json!({ "shop": "a'b", "id": n, "v": v }),
+        _ => json!({ "v": v, "note": "odd", "id": n, "shop": "a'b" }),
+    };
+    // How many, from which on, of which those are new: none is there, most are, few are, all are.
+    for (v, (from, to)) in
+        [(0, 5000), (1000, 6000), (5900, 9000), (0, 9000)].into_iter().enumerate()
+    {
+        let elements: Vec<_> = (from..to).map(|n| element(n, v as u32)).collect();
+        let job = world.run(&inline_by(&["shop", "id"], "both", &json!(elements))).await;
+        assert_eq!(job["status"], "completed", "{job}");
+        assert_eq!(job["success_count"], to - from, "{job}");
+        let sql = format!(
+            "SELECT count(*)::int AS n, min(v) AS v, bool_and(note = CASE id % 2 WHEN 1 THEN 'odd' ELSE 'none' END) AS w,
+                    bool_and(updated_at >= first_seen_at) AS t
+             FROM public.both WHERE id BETWEEN {from} AND {to} - 1"
+        );
+        assert_eq!(json!(world.ask(&sql).await), json!([[to - from, v, true, true]]));
+    }
+    let seen_again = "SELECT count(*)::int AS n FROM public.both WHERE updated_at > first_seen_at";
+    assert_eq!(json!(world.ask(seen_again).await), json!([[9000]]));
+    assert_eq!(world.count("public.both").await, 9000);
+}
+
+/// An element that would be no row by itself fails, whatever is there.
+async fn a_row_that_is_there_is_no_excuse(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.strict (id int PRIMARY KEY, v int NOT NULL, w int CHECK (w > 0))",
+        )
+        .await;
+    world.start().await;
+    let rows: Vec<_> = (0..10).map(|n| json!({ "id": n, "v": n, "w": 1 })).collect();
+    assert_eq!(world.run(&inline("strict", &json!(rows))).await["status"], "completed");
+    let again = json!([{ "id": 1, "w": 2 }, { "id": 2, "v": 20, "w": 0 }, { "id": 3, "v": 30 }]);
+    let job = world.run(&inline("strict", &again)).await;
+    assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [0, 1], "{job}");
+    let rows = world.ask("SELECT id, v, w FROM public.strict WHERE id < 4 ORDER BY id").await;
+    assert_eq!(json!(rows), json!([[0, 0, 1], [1, 1, 1], [2, 2, 1], [3, 30, 1]]));
+}
+
+async fn what_watches_inserts_sees_rows_that_are_there(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.loud (id int PRIMARY KEY, v text);
+             INSERT INTO public.loud SELECT n, 'A' FROM generate_series(1, 9) AS n;
+             CREATE FUNCTION public.shout() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 NEW.v := upper(NEW.v); RETURN NEW; END $$;
+             CREATE TRIGGER shout BEFORE INSERT ON public.loud FOR EACH ROW EXECUTE FUNCTION public.shout()",
+        )
+        .await;
+    world.start().await;
+    let job =
+        world.run(&inline("loud", &json!([{ "id": 1, "v": "b" }, { "id": 2, "v": "c" }]))).await;
+    assert_eq!(job["status"], "completed", "{job}");
+    let rows = world.ask("SELECT v FROM public.loud WHERE id < 3 ORDER BY id").await;
+    assert_eq!(json!(rows), json!([["B"], ["C"]]));
+}
+
+async fn rows_of_a_table_below_are_left_alone(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.above (id int PRIMARY KEY, v text);
+             CREATE TABLE public.below () INHERITS (public.above);
+             INSERT INTO public.below VALUES (1, 'mine'), (2, 'mine')",
+        )
+        .await;
+    world.start().await;
+    let job =
+        world.run(&inline("above", &json!([{ "id": 1, "v": "a" }, { "id": 2, "v": "b" }]))).await;
+    assert_eq!(job["status"], "completed", "{job}");
+    let rows = world.ask("SELECT v, count(*)::int AS n FROM public.below GROUP BY v").await;
+    assert_eq!(json!(rows), json!([["mine", 2]]));
+    let rows = world.ask("SELECT v FROM ONLY public.above ORDER BY id").await;
+    assert_eq!(json!(rows), json!([["a"], ["b"]]));
+}
+
+/// An upsert by these columns.
+fn inline_by(key: &[&str], table: &str, elements: &serde_json::Value) -> serde_json::Value {
+    let mut order = inline(table, elements);
+    order["config"]["conflict_key"] = json!(key);
+    order
 }
