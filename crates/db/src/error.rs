@@ -62,7 +62,9 @@ fn advice(lasting: bool) -> &'static str {
 
 fn instead(holder: &Holder) -> &'static str {
     match holder.url {
-        Some(_) => "stop it, ask it there with --server, or name another file with --database",
+        Some(_) => {
+            "stop it, or name another file with --database; several processes at once need PostgreSQL"
+        }
         None => "wait until it has ended, or name another file with --database",
     }
 }

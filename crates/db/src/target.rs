@@ -127,13 +127,13 @@ mod tests {
             ("DB_HOST", "db.example"),
             ("API_PG_DB_HOST", "ignored"),
             ("API_PG_DB_PORT", "6432"),
-            ("API_PG_DB_USERNAME", "kodus"),
+            ("API_PG_DB_USERNAME", "ana"),
             ("DB_PASSWORD", "p@ss/word"),
             ("API_PG_DB_DATABASE", "flow"),
             ("API_PG_DB_SCHEMA", "other"),
         ]);
         let made = url(env.target().unwrap());
-        assert_eq!(made, "postgres://kodus:p%40ss%2Fword@db.example:6432/flow");
+        assert_eq!(made, "postgres://ana:p%40ss%2Fword@db.example:6432/flow");
         assert_eq!(env.schema().unwrap().name(), "other");
     }
 

@@ -1,5 +1,5 @@
 //! The log, to stderr: warnings by default (of servers and runners also what they do, of the demonstration
-//! errors alone), more by `-v` or `LAVRA_LOG`.
+//! errors, and what the database is waited for), more by `-v` or `LAVRA_LOG`.
 
 use std::io::IsTerminal;
 
@@ -29,7 +29,7 @@ pub(crate) enum Manner {
 pub(crate) fn start(verbose: u8, format: Format, manner: Manner) {
     let default = match (verbose, manner) {
         (0, Manner::Warns) => "warn,lapin=off",
-        (0, Manner::Shows) => "error,lapin=off",
+        (0, Manner::Shows) => "error,lavra_db=warn,lapin=off",
         (0, Manner::Tells) => {
             "warn,lavra=info,lavra_db=info,lavra_tasks=info,lavra_web=info,lavra_worker=info,lapin=off"
         }

@@ -53,6 +53,12 @@ fn main() -> std::process::ExitCode {
 }
 
 async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
+    if cli.options.server.is_some()
+        && let Command::Demo(_) | Command::Doctor | Command::Runner(_) = cli.command
+    {
+        let text = "--server (or LAVRA_SERVER): this command has a database open itself and asks no server";
+        return Err(exit::BadUsage(text.into()).into());
+    }
     let settings = settings::Settings::load(&cli.options)?;
     match cli.command {
         Command::Serve(args) => commands::serve::serve(&settings, &args).await,

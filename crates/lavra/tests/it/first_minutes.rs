@@ -54,8 +54,16 @@ fn a_file_that_a_server_has() {
     let server = place.start(&["serve", "--listen", "127.0.0.1:0"]);
     place.until_served(&server);
     for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["runner"], &["doctor"]] {
-        let says = ["error[database_held]", "http://127.0.0.1:", "stop it", "--server"];
+        let says = ["error[database_held]", "http://127.0.0.1:", "stop it", "PostgreSQL"];
         assert_told(&place.run(command), 1, &says);
+    }
+}
+
+#[test]
+fn a_server_for_a_command_that_asks_none() {
+    for command in ["demo", "doctor", "runner"] {
+        let output = Place::on_duckdb().run(&["--server", "http://127.0.0.1:1", command]);
+        assert_told(&output, 2, &["error[bad_usage]", "--server", "asks no server"]);
     }
 }
 
