@@ -5,7 +5,7 @@ use lavra_db::Migration;
 /// The migrations of a source's own tables, as a series of its own. The name must be a source's,
 /// which is checked to be no more than letters, digits and underscores.
 pub fn migrations(source: &str) -> Vec<Migration> {
-    // Names of constraints are unique in a schema; the seed's is that of the portal's table.
+    // Names of constraints are unique in a schema; the specification's is that of the portal's table.
     let unique =
         if source == "pncp" { "unique_task".into() } else { format!("unique_{source}_task") };
     let fill = |sql: &str| sql.replace("{source}", source).replace("{unique_task}", &unique).into();

@@ -120,7 +120,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// By the seed's rule: from the total and the size of a page.
+    /// By the specification's rule: from the total and the size of a page.
     pub fn of(records: i64, page_size: i64) -> Self {
         let size = page_size.max(1);
         let records = records.max(0);

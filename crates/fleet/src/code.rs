@@ -1,9 +1,9 @@
-//! The seed's error codes: what each means, whose fault it is and whether trying again may help.
+//! The specification's error codes: what each means, whose fault it is and whether trying again may help.
 
 use crate::words::words;
 
 words!(
-    /// A code of the seed's section 7.1.
+    /// A code of the specification's section 7.1.
     ErrorCode {
         Error100 = "ERROR100",
         Error101 = "ERROR101",

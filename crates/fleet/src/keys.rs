@@ -1,6 +1,6 @@
 //! The secrets that calls need: API keys of workers and writers, passwords of proxies.
 //!
-//! They are sealed in a table of ours; the seed's column has a reference. What someone has put there
+//! They are sealed in a table of ours; the specification's column has a reference. What someone has put there
 //! by SQL as plain text is taken as it is, and sealed at the next start.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! What the fleet is made of: the columns of its five tables, ours after the seed's.
+//! What the fleet is made of: the columns of its five tables, ours after the specification's.
 //!
 //! A row travels between the program and both engines as JSON, so these types are the only list of
 //! columns beside the tables themselves.
@@ -106,7 +106,7 @@ words!(WorkerStatus {
 });
 
 words!(
-    /// The seed's twenty events.
+    /// The specification's twenty events.
     EventKind {
         MissionQueued = "mission_queued",
         MissionAssigned = "mission_assigned",

@@ -1,4 +1,4 @@
-//! The settings of the seed's section 8: those that people change while it runs, and those that
+//! The settings of the specification's section 8: those that people change while it runs, and those that
 //! are fixed but for tests, the demo and the simulation.
 
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Adjustable {
     }
 }
 
-/// The times by which the fleet goes; the defaults are the seed's, and ours where it has none.
+/// The times by which the fleet goes; the defaults are the specification's, and ours where it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     pub timeout_session: Duration,

@@ -1,4 +1,4 @@
-//! What a task is: the seed's columns, and ours after them.
+//! What a task is: the specification's columns, and ours after them.
 
 use std::fmt;
 use std::str::FromStr;

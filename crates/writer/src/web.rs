@@ -149,7 +149,7 @@ struct Page {
     failed_after: Option<u64>,
 }
 
-/// In the order of the seed; what may be long comes last.
+/// In the order of the specification; what may be long comes last.
 #[derive(Serialize)]
 struct Report<'a> {
     job_id: &'a str,

@@ -222,7 +222,7 @@ fn holding(change: Option<&Change>) -> (&'static str, Option<Uuid>) {
     }
 }
 
-/// The columns hold what the seed gave them room for.
+/// The columns hold what the specification gave them room for.
 fn whole(value: i64) -> i32 {
     i32::try_from(value).unwrap_or(i32::MAX)
 }

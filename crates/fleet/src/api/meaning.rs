@@ -49,7 +49,7 @@ fn of(
         200..=299 => {
             let body = match serde_json::from_slice(&answer.body) {
                 Ok(body) => body,
-                // `200 OK` without a body is what the seed shows for the calls that tell nothing.
+                // `200 OK` without a body is what the specification shows for the calls that tell nothing.
                 Err(_) if answer.body.is_empty() => Value::Null,
                 Err(_) => return away(format!("{} with no JSON", answer.status)),
             };

@@ -1,4 +1,4 @@
-//! The reports of the seed's section 10.3, with the window as a parameter.
+//! The reports of the specification's section 10.3, with the window as a parameter.
 
 use jiff::Timestamp;
 use lavra_db::Param;

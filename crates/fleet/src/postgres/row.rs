@@ -11,7 +11,7 @@ use crate::model::{LogEntry, Mission, Proxy, Worker, Writer};
 /// What stands for a time that SQL of others left out.
 const LONG_AGO: &str = "1970-01-01T00:00:00Z";
 
-/// A type that is read from a row of its table. The seed lets columns be NULL that have a default,
+/// A type that is read from a row of its table. The specification lets columns be NULL that have a default,
 /// and an older program may have written words that we do not know: neither may hide the row.
 pub(super) trait FromRow: DeserializeOwned {
     fn mend(row: &mut Map<String, Value>);

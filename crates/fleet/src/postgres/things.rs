@@ -1,6 +1,6 @@
 //! Workers, proxies and writers, as people add, change and remove them.
 //!
-//! Names are unique per table and URLs among workers. The seed's tables have no such constraint,
+//! Names are unique per table and URLs among workers. The specification's tables have no such constraint,
 //! and older rows may break it; so it is checked, one change at a time.
 
 use lavra_db::tokio_postgres::Row;

@@ -1,4 +1,4 @@
-//! The PostgreSQL schema: the same from zero and from the seed's older one, with rows in it; and
+//! The PostgreSQL schema: the same from zero and from the specification's older one, with rows in it; and
 //! held to the rules of a database linter.
 
 use lavra_db::tokio_postgres::Client;

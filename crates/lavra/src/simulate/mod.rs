@@ -47,7 +47,7 @@ pub(crate) struct Scenario {
     pub(crate) at_most: Duration,
 }
 
-/// When all simulations begin: the day of the seed's example.
+/// When all simulations begin: the day of the specification's example.
 fn beginning() -> Timestamp {
     Timestamp::from_second(1_736_937_000).unwrap_or(Timestamp::UNIX_EPOCH)
 }

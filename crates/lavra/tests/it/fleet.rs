@@ -107,7 +107,7 @@ fn until_completed(place: &Place, missions: u64, patience: Duration) {
     assert!(done.is_some(), "{} {}", counts(place), place.logs());
 }
 
-/// Nothing twice, everything closed, and the log of a mission as the seed has it.
+/// Nothing twice, everything closed, and the log of a mission as the specification has it.
 fn assert_all_is_well(place: &Place, world: &World) {
     assert_eq!(world.fleet.violations(), Vec::<String>::new());
     assert_eq!(world.most_starts(), 1);
@@ -136,7 +136,7 @@ fn missions_go_from_the_bank_to_the_writer_on_a_laptop() {
     typed(&place, &["fleet", "start", "--wait"], None);
     until_completed(&place, 6, Duration::from_secs(5));
     assert_all_is_well(&place, &world);
-    // The mission with which a session began has all of the seed's sequence.
+    // The mission with which a session began has all of the specification's sequence.
     let missions = place.json(&["mission", "list", "--limit", "50"]);
     let logs: Vec<Vec<String>> = missions["items"]
         .as_array()

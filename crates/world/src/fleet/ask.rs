@@ -74,7 +74,7 @@ impl FleetAnswer {
         Self { content_type: "text/html; charset=utf-8", ..Self::json(status, body) }
     }
 
-    /// `200 OK`, as the seed has it for calls that tell nothing.
+    /// `200 OK`, as the specification has it for calls that tell nothing.
     pub(super) fn done() -> Self {
         Self::json(200, Bytes::from_static(b"{}"))
     }

@@ -41,7 +41,7 @@ pub struct FleetConfig {
 }
 
 impl Default for FleetConfig {
-    /// The times of a fleet as the seed describes it.
+    /// The times of a fleet as the specification describes it.
     fn default() -> Self {
         Self {
             workers: 4,
@@ -65,7 +65,7 @@ impl Default for FleetConfig {
     }
 }
 
-/// 2025-01-15T10:30:00Z, the time of the seed's examples.
+/// 2025-01-15T10:30:00Z, the time of the specification's examples.
 const BEGAN: u64 = 1_736_937_000;
 
 impl FleetConfig {

@@ -1,4 +1,4 @@
-//! A worker, as 9.1 of the seed describes it.
+//! A worker, as 9.1 of the specification describes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

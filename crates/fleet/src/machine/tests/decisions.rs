@@ -1,4 +1,4 @@
-//! What the seed leaves open, as it was decided.
+//! What the specification leaves open, as it was decided.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Every row of the seed's tables, every code, and every decision, by its name. The rows go through
+//! Every row of the specification's tables, every code, and every decision, by its name. The rows go through
 //! a store in memory, so that what is asserted is what would be stored.
 
 #![expect(clippy::needless_pass_by_value, reason = "answers read better as they are written")]
