@@ -29,6 +29,8 @@ use crate::wake::Waker;
 /// How long the worker of a cancelled task has to confirm that it stopped.
 pub const STOP_WITHIN: Duration = Duration::from_secs(30);
 const RACES: usize = 16;
+/// Tasks of dead processes that are looked at.
+const LEFT_BEHIND: usize = 500;
 /// Dead letters that are read at once.
 const LETTERS: usize = 500;
 /// How long a claim's answer may be under way before the task counts as gone astray.
@@ -463,6 +465,28 @@ impl Tasks {
             }
             Some(Written::Refused) | None => Err(Error::Lost(id)),
         }
+    }
+
+    /// Of a kind, a task with this payload that was under way when its process died, ready to be claimed.
+    /// Only for who knows that no other process is alive: of a file there is one.
+    pub async fn left_behind(&self, kind: &str, payload: &Value) -> Result<Option<TaskId>> {
+        for task in self.store().orphans(Duration::ZERO, LEFT_BEHIND).await? {
+            if task.kind != kind || self.input(task.id).await? != *payload {
+                continue;
+            }
+            if let Some(process) = task.process {
+                self.retire(process).await?;
+            }
+            let reason = "its process was killed; another goes on with it".to_owned();
+            let lost = Happening::Lose { reason, retry_in: Duration::ZERO };
+            // Past its retries it has failed.
+            if self.apply(&task, &lost).await?
+                && self.task(task.id).await?.status == Status::Pending
+            {
+                return Ok(Some(task.id));
+            }
+        }
+        Ok(None)
     }
 
     /// Leaves in order: what the process held is free at once.

@@ -84,7 +84,7 @@ pub(crate) struct ExtractStatus {
     /// The last month [default: the last that is there].
     #[arg(long, value_name = "MONTH")]
     pub(crate) to: Option<String>,
-    /// Only this endpoint, by its whole name.
+    /// Only this endpoint, with or without the value of its fan-out.
     #[arg(long, value_name = "NAME")]
     pub(crate) endpoint: Option<String>,
 }

@@ -318,7 +318,10 @@ fn ctrl_c_drains_and_the_next_run_goes_on_from_there() {
     let mut process = under_way(&place, &world.base);
     kill_process(Pid::from_child(&process.0), Signal::INT).unwrap();
     assert_eq!(process.0.wait().unwrap().code(), Some(130), "{}", place.logs());
-    assert!(place.logs().contains("to go on: lavra extract run pncp"), "{}", place.logs());
+    // All of what was typed: without its address, it would be the portal's.
+    let again =
+        format!("to go on: lavra --database lavra.duckdb {}", run(&world.base, &[]).join(" "));
+    assert!(place.logs().contains(&again), "{}", place.logs());
     let rows = place.json(&["sql", "SELECT status FROM psa.pncp_extraction_tasks"]);
     assert_eq!(rows[0]["status"], "PARTIAL", "{rows}");
     let had = pages(&place);
@@ -327,6 +330,85 @@ fn ctrl_c_drains_and_the_next_run_goes_on_from_there() {
     assert!(had > 0 && all > had, "{had} of {all}");
     assert_eq!(summary["requests"], all - had, "no page that was there is asked for again");
     assert_audited(&place);
+}
+
+/// The killed run is gone on with: at once, and by a command that tells what it did.
+#[test]
+fn a_killed_run_is_the_run_that_goes_on() {
+    let world = world(&["--scale", "0.1", "--fault", "latency.fixed_ms=100"]);
+    let place = Place::on_duckdb();
+    let mut process = under_way(&place, &world.base);
+    process.0.kill().unwrap();
+    process.0.wait().unwrap();
+    let had = pages(&place);
+    let begun = std::time::Instant::now();
+    let summary = complete(&place, &run(&world.base, &[]));
+    let all = pages(&place);
+    assert!(had > 0 && all > had, "{had} of {all}");
+    assert_eq!(
+        (&summary["pages"], &summary["requests"]),
+        (&(all - had).into(), &(all - had).into())
+    );
+    assert!(begun.elapsed() < Duration::from_secs(9), "it waited for the dead one");
+    let runs = place.json(&["sql", "SELECT status, attempts FROM kodus_workflow.tasks"]);
+    assert_eq!(runs, serde_json::json!([{ "status": "COMPLETED", "attempts": 2 }]));
+    assert_audited(&place);
+}
+
+#[test]
+fn another_order_does_not_go_on_with_a_killed_run() {
+    let world = world(&["--scale", "0.1", "--fault", "latency.fixed_ms=100"]);
+    let place = Place::on_duckdb();
+    let mut process = under_way(&place, &world.base);
+    process.0.kill().unwrap();
+    process.0.wait().unwrap();
+    let other = ["--endpoint", "contratacoes_publicacao_modalidade_8", "--base-url", &world.base];
+    let summary = complete(&place, &[&["extract", "run", "pncp"], &MONTH[..], &other].concat());
+    assert_eq!(summary["complete"], 1, "{summary}");
+    let runs = place.json(&["sql", "SELECT count(*) AS n FROM kodus_workflow.tasks"]);
+    assert_eq!(runs[0]["n"], 2, "{runs}");
+}
+
+#[test]
+fn an_audit_waits_for_the_run_that_has_the_file() {
+    let world = world(&["--scale", "0.05", "--fault", "latency.fixed_ms=100"]);
+    let place = Place::on_duckdb();
+    let mut process = under_way(&place, &world.base);
+    assert_audited(&place);
+    assert!(process.0.wait().unwrap().success(), "{}", place.logs());
+    let waiting = "SELECT count(*) AS n FROM kodus_workflow.tasks WHERE status NOT IN ('COMPLETED', 'CANCELLED')";
+    assert_eq!(place.json(&["sql", waiting])[0]["n"], 0);
+}
+
+#[test]
+fn what_has_failed_is_taken_up_by_the_command_that_is_told() {
+    let base = server(|stream| {
+        let _gone = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+    });
+    let output = Place::on_duckdb().run(&run(&base, &[]));
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let again = run(&base, &[]).join(" ").replace("extract run", "extract retry");
+    assert!(
+        said(&output).contains(&format!("to go on: lavra --database lavra.duckdb {again}")),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn the_status_of_what_is_not_there_is_an_error() {
+    let (world, place) = (world(&["--scale", "0.01"]), Place::on_duckdb());
+    complete(&place, &run(&world.base, &[]));
+    let status = |more: &[&str]| place.run(&[&["extract", "status", "pncp"], more].concat());
+    let whole = status(&["--endpoint", ONE[1]]);
+    assert!(String::from_utf8_lossy(&whole.stdout).contains(ONE[1]), "{whole:?}");
+    let base = status(&["--endpoint", "contratacoes_publicacao"]);
+    assert_eq!(base.stdout, whole.stdout, "without the value of its fan-out");
+    let output = status(&["--from", "2025-03", "--to", "2025-02"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let output = status(&["--endpoint", "blah"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains(ONE[1]), "{}", said(&output));
 }
 
 #[test]

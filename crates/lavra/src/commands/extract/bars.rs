@@ -3,14 +3,19 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::time::Duration;
 
-use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{
+    HumanBytes, HumanDuration, MultiProgress, ProgressBar, ProgressState, ProgressStyle,
+};
 use lavra_extract::event::Event;
 use lavra_extract::host::Condition;
 use lavra_extract::model::ExtractionId;
 use serde_json::Value;
 
 use crate::printer::Printer;
+
+const TICK: Duration = Duration::from_millis(500);
 
 pub(crate) struct Bars<'a> {
     printer: &'a Printer,
@@ -19,6 +24,8 @@ pub(crate) struct Bars<'a> {
     phase: ProgressBar,
     tasks: HashMap<ExtractionId, ProgressBar>,
     retries: u64,
+    /// Whether anything came from the source in this run.
+    has_come: bool,
 }
 
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
@@ -29,6 +36,14 @@ fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
             let _full = write!(out, "{:.1}/s", state.per_sec());
         },
     );
+    let style = style.with_key("left", |state: &ProgressState, out: &mut dyn Write| {
+        // Nothing moves: nobody knows.
+        let _full = if state.per_sec() < 0.01 {
+            write!(out, "?")
+        } else {
+            write!(out, "{:#}", HumanDuration(state.eta()))
+        };
+    });
     bar.set_style(style.progress_chars("━╸─"));
     bar
 }
@@ -51,8 +66,12 @@ impl<'a> Bars<'a> {
         let overall =
             new("{prefix:>12.bold} {bar:24.green} {pos}/{len} tasks {elapsed} {wide_msg}");
         overall.set_prefix(source.to_owned());
-        let phase = new("{prefix:>12} {bar:24.cyan} {pos}/{len} {rate} eta {eta} {wide_msg}");
-        Self { printer, all, overall, phase, tasks: HashMap::new(), retries: 0 }
+        if printer.is_watched() {
+            // The clock goes on while nothing comes.
+            overall.enable_steady_tick(TICK);
+        }
+        let phase = new("{prefix:>12} {bar:24.cyan} {pos}/{len} {rate} eta {left} {wide_msg}");
+        Self { printer, all, overall, phase, tasks: HashMap::new(), retries: 0, has_come: false }
     }
 
     pub(crate) fn show(&mut self, event: &Event, condition: &Condition) {
@@ -66,6 +85,7 @@ impl<'a> Bars<'a> {
                 self.line(&format!("discovering {waiting} tasks"));
             }
             Event::Discovered { .. } => {
+                self.has_come = true;
                 if self.phase.prefix() == "discovering" {
                     self.phase.inc(1);
                 }
@@ -76,6 +96,7 @@ impl<'a> Bars<'a> {
             }
             Event::TaskBegun { task, missing } => self.begin(task, *missing as u64),
             Event::PageStored { task, .. } => {
+                self.has_come = true;
                 if self.phase.prefix() == "fetching" {
                     self.phase.inc(1);
                 }
@@ -105,8 +126,10 @@ impl<'a> Bars<'a> {
                 ));
             }
             Event::OutageBegan { endpoint, error } => {
+                let hint =
+                    if self.has_come { "" } else { "; nothing came yet: is the address right?" };
                 self.say(&format!(
-                    "{endpoint} is away ({error}); waiting, and asking now and then"
+                    "{endpoint} is away ({error}); waiting, and asking now and then{hint}"
                 ));
             }
             Event::OutageEnded { endpoint } => self.say(&format!("{endpoint} is back")),
@@ -154,7 +177,7 @@ impl<'a> Bars<'a> {
     }
 
     /// What is worth a line above the bars.
-    fn say(&self, text: &str) {
+    pub(crate) fn say(&self, text: &str) {
         if self.printer.is_json() {
             return;
         }

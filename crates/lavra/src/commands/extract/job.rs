@@ -5,13 +5,15 @@ use std::future::Future;
 
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
+use lavra_tasks::model::Status;
+use lavra_tasks::store::ListFilter;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
 use crate::commands::task::text;
 use crate::commands::{on_signal, wait};
-use crate::exit::Exit;
+use crate::exit::{Exit, ServerUnreachable};
 use crate::node::{Node, Parts, listen};
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -51,7 +53,24 @@ where
         Ok(node) => node,
         Err(error) => match error.downcast_ref() {
             Some(lavra_db::Error::Held { holder, .. }) if holder.url.is_some() => {
-                return there(&Client::open(settings).await?, kind, payload, printer).await;
+                match there(&Client::open(settings).await?, kind, payload.clone(), printer).await {
+                    // A command had the file, and has ended without doing it.
+                    Err(error) if error.is::<ServerUnreachable>() => {}
+                    done => return done,
+                }
+                let node = Node::open(settings, parts).await?;
+                let left = ListFilter {
+                    kind: Some(kind.into()),
+                    status: Some(Status::Pending),
+                    limit: 1,
+                    ..ListFilter::default()
+                };
+                for task in node.tasks.store().list(left).await? {
+                    if node.tasks.input(task.id).await? == payload {
+                        node.tasks.cancel(task.id, None).await?;
+                    }
+                }
+                node
             }
             _ => return Err(error),
         },

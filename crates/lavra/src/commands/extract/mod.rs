@@ -1,5 +1,6 @@
 //! `lavra extract …`
 
+mod again;
 mod audit;
 pub(crate) mod bars;
 mod export;
@@ -10,7 +11,7 @@ mod status;
 use std::path::Path;
 
 use lavra_extract::Month;
-use lavra_extract::plan::plan;
+use lavra_extract::plan::{Plan, plan};
 use lavra_extract::source::{Endpoint, Source};
 use lavra_extract::task::{Order, scope_of};
 use serde_json::json;
@@ -34,6 +35,7 @@ pub(crate) async fn run(
             // What makes no sense is told before anything is opened.
             let planned = plan(&source, &order.wanted(), jiff::Timestamp::now())
                 .map_err(|error| BadUsage(error.to_string()))?;
+            tell_what_is_left_out(&order, &planned, printer);
             if args.dry_run {
                 show_plan(&source, &planned, printer);
                 return Ok(Exit::Done);
@@ -144,7 +146,27 @@ fn retry(args: &ExtractRetry) -> anyhow::Result<Order> {
     Ok(order)
 }
 
-fn show_plan(source: &Source, plan: &lavra_extract::plan::Plan, printer: &Printer) {
+/// Endpoints and months that were asked for, and of which nothing is planned.
+fn tell_what_is_left_out(order: &Order, plan: &Plan, printer: &Printer) {
+    for name in &order.endpoints {
+        let is_of = |endpoint: &str| {
+            let rest = endpoint.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        if !plan.tasks.iter().any(|task| is_of(&task.endpoint_name)) {
+            printer.note(&format!(
+                "{name}: there is nothing of it from {} to {}",
+                order.from, order.to
+            ));
+        }
+    }
+    let now = Month::of(jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date());
+    if order.to > now {
+        printer.note(&format!("months after {now} have not begun: nothing of them is planned"));
+    }
+}
+
+fn show_plan(source: &Source, plan: &Plan, printer: &Printer) {
     let rows: Vec<Vec<String>> = plan
         .tasks
         .iter()

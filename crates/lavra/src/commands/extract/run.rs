@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::http::Method;
+use lavra_db::Database;
 use lavra_extract::event::Event;
 use lavra_extract::task::{Extract as Handler, Order, Told};
 use lavra_tasks::model::{Status, Task};
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
+use super::again;
 use super::bars::{self, Bars};
 use crate::client::Client;
 use crate::commands::task::text;
@@ -67,9 +69,18 @@ async fn here(
     let (tasks, mut told) = (node.tasks.clone(), node.extract.watch());
     let listener = listen("127.0.0.1:0").await?;
     let stop = CancellationToken::new();
-    let delay_seconds = Some(TO_BEGIN.as_secs());
-    let new = NewTask { kind: Handler::KIND.into(), payload, delay_seconds, ..NewTask::default() };
-    let id = tasks.create(new).await?.id;
+    let left_behind = match &node.database {
+        Database::Duck(_) => tasks.left_behind(Handler::KIND, &payload).await?,
+        Database::Postgres(_) => None,
+    };
+    let id = match left_behind {
+        Some(id) => id,
+        None => {
+            let (kind, delay_seconds) = (Handler::KIND.into(), Some(TO_BEGIN.as_secs()));
+            let new = NewTask { kind, payload, delay_seconds, ..NewTask::default() };
+            tasks.create(new).await?.id
+        }
+    };
     node.first = Some(id);
     let running = tokio::spawn(node.run(Some(listener), stop.clone()));
     let mut bars = Bars::new(printer, &order.source);
@@ -97,7 +108,7 @@ async fn here(
             }
             () = told_to_stop.cancelled(), if !is_told => {
                 is_told = true;
-                printer.note("stopping: what is under way is finished and stored; again to stop at once");
+                bars.say("stopping: what is under way is finished and stored; again to stop at once");
                 tasks.cancel(id, None).await?;
             }
         }
@@ -119,12 +130,13 @@ fn end(task: &Task, summary: &Value, is_told: bool, order: &Order, printer: &Pri
     } else {
         bars::summary(summary, printer);
     }
-    let again =
-        format!("lavra extract run {} --from {} --to {}", order.source, order.from, order.to);
+    let has_failed = summary.get("failed").and_then(Value::as_u64).unwrap_or(0) > 0;
+    let again = if has_failed { again::retry() } else { again::same() };
     match task.status {
         Status::Completed => {
             printer.note(&format!(
-                "next: lavra sql \"SELECT * FROM psa.{}_extraction_tasks\"",
+                "next: lavra{} sql \"SELECT * FROM psa.{}_extraction_tasks\"",
+                again::database(),
                 order.source
             ));
             Exit::Done

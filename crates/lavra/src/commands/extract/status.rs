@@ -8,7 +8,7 @@ use super::month;
 use crate::cli::ExtractStatus;
 use crate::client::Client;
 use crate::commands::task::{query, text};
-use crate::exit::Exit;
+use crate::exit::{BadUsage, Exit};
 use crate::printer::{Cell, Color, Printer};
 use crate::settings::Settings;
 
@@ -21,7 +21,19 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     let client = Client::open(settings).await?;
-    let items = plan(&client, &args).await?;
+    let all = plan(&client, &args).await?;
+    let names: BTreeSet<String> = all.iter().map(|item| text(item, "endpoint_name")).collect();
+    let items: Vec<Value> = all.into_iter().filter(|item| is_wanted(&args, item)).collect();
+    if items.is_empty()
+        && let Some(endpoint) = &args.endpoint
+    {
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        let there = if names.is_empty() { "nothing".to_owned() } else { names };
+        return Err(BadUsage(format!(
+            "--endpoint {endpoint}: nothing of it is there; there is: {there}"
+        ))
+        .into());
+    }
     let answer = json!({ "items": items });
     let mut grid: BTreeMap<String, BTreeMap<String, &Value>> = BTreeMap::new();
     let mut months = BTreeSet::new();
@@ -46,18 +58,31 @@ pub(super) async fn run(
     Ok(Exit::Done)
 }
 
+fn is_wanted(args: &ExtractStatus, item: &Value) -> bool {
+    let name = text(item, "endpoint_name");
+    args.endpoint.as_deref().is_none_or(|endpoint| {
+        let rest = name.strip_prefix(endpoint);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+    })
+}
+
 /// All of it, page by page.
 async fn plan(client: &Client, args: &ExtractStatus) -> anyhow::Result<Vec<Value>> {
     let named = |flag, text: &Option<String>| {
         text.as_deref().map(|text| month(flag, text).map(|month| month.to_string())).transpose()
     };
     let months = (named("from", &args.from)?, named("to", &args.to)?);
+    if let (Some(from), Some(to)) = &months
+        && from > to
+    {
+        let text = format!("from {from} to {to} is no time: it ends before it begins");
+        return Err(BadUsage(text).into());
+    }
     let (mut items, mut cursor) = (Vec::new(), None);
     loop {
         let query = query([
             ("from", months.0.clone()),
             ("to", months.1.clone()),
-            ("endpoint", args.endpoint.clone()),
             ("limit", Some("1000".to_owned())),
             ("cursor", cursor),
         ]);
