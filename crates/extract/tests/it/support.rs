@@ -141,8 +141,9 @@ impl World {
     pub(crate) async fn bodies(&self, task: &ExtractionId) -> Vec<String> {
         let sql = "SELECT r.response_content FROM psa.pncp_pages p
                    JOIN psa.pncp_raw_responses r ON r.id = p.response_id
-                   JOIN psa.pncp_extraction_tasks t ON t.task_id = p.task_id
-                   WHERE p.task_id = $1 AND p.page <= t.total_pages ORDER BY p.page";
+                   JOIN psa.pncp_extraction_windows w ON w.task_id = p.task_id
+                   WHERE p.task_id = $1 AND p.page > w.base AND p.page <= w.base + w.total_pages
+                   ORDER BY p.page";
         match self.database() {
             Database::Duck(duck) => {
                 let id = task.0.clone();
