@@ -60,6 +60,12 @@ impl Printer {
         self.data(&table.to_string());
     }
 
+    /// The columns of the terminal that data goes to, if it is one.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let is_shown = !self.json && std::io::stdout().is_terminal();
+        if is_shown { Table::new().width().map(usize::from) } else { None }
+    }
+
     /// Anything that is not data.
     pub(crate) fn note(&self, text: &str) {
         let _closed = writeln!(std::io::stderr(), "{text}");

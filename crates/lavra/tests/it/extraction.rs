@@ -133,6 +133,9 @@ fn a_run_ends_with_what_was_stored_and_the_next_asks_for_nothing() {
     }
     assert!(said(&output).contains("next: "), "{}", said(&output));
     assert_eq!(complete(&place, &run(&world.base, &[]))["requests"], 0);
+    let planned = place.run(&run(&world.base, &["--dry-run"]));
+    let cost = "1 tasks, 0 of them new: at least 0 requests";
+    assert!(said(&planned).contains(cost), "{}", said(&planned));
     assert_audited(&place);
     let status = place.run(&["extract", "status", "pncp"]);
     let table = String::from_utf8_lossy(&status.stdout);

@@ -78,11 +78,11 @@ impl<'a> Bars<'a> {
         match event {
             Event::Planned { tasks, .. } => {
                 self.overall.set_length(*tasks as u64);
-                self.line(&format!("planned: {tasks} tasks"));
+                self.line(&format!("planned: {}", some(*tasks, "task")));
             }
             Event::Discovering { waiting } => {
                 self.phase("discovering", *waiting as u64);
-                self.line(&format!("discovering {waiting} tasks"));
+                self.line(&format!("discovering {}", some(*waiting, "task")));
             }
             Event::Discovered { .. } => {
                 self.has_come = true;
@@ -92,7 +92,11 @@ impl<'a> Bars<'a> {
             }
             Event::Fetching { tasks, pages } => {
                 self.phase("fetching", *pages as u64);
-                self.line(&format!("fetching {pages} pages of {tasks} tasks"));
+                self.line(&format!(
+                    "fetching {} of {}",
+                    some(*pages as usize, "page"),
+                    some(*tasks, "task")
+                ));
             }
             Event::TaskBegun { task, missing } => self.begin(task, *missing as u64),
             Event::PageStored { task, .. } => {
@@ -169,7 +173,7 @@ impl<'a> Bars<'a> {
                 ProgressBar::hidden()
             };
             let bar = styled(bar, "             {bar:24.dim} {pos}/{len} {wide_msg}");
-            bar.set_message(task.to_string());
+            bar.set_message(month_first(task));
             bar
         });
         bar.set_length(missing);
@@ -202,6 +206,18 @@ impl<'a> Bars<'a> {
         self.phase.finish_and_clear();
         self.overall.abandon();
     }
+}
+
+/// A task with its month before the endpoint, of which a narrow terminal shows only the beginning.
+fn month_first(task: &ExtractionId) -> String {
+    let id = task.to_string();
+    let apart = id.rsplit_once('_').and_then(|(name, date)| Some((name, date.rsplit_once('-')?.0)));
+    apart.map_or_else(|| id.clone(), |(name, month)| format!("{month} {name}"))
+}
+
+/// So many things, of which one is called so.
+fn some(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// What came of it, for a person.

@@ -10,13 +10,16 @@ mod status;
 
 use std::path::Path;
 
+use lavra_db::Target;
 use lavra_extract::Month;
 use lavra_extract::plan::{Plan, plan};
 use lavra_extract::source::{Endpoint, Source};
 use lavra_extract::task::{Order, scope_of};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::task::text;
 use crate::cli::{Extract, ExtractRetry, ExtractRun, ScopeArgs, SourceArgs};
+use crate::client::Client;
 use crate::exit::{BadUsage, Exit};
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -37,8 +40,7 @@ pub(crate) async fn run(
                 .map_err(|error| BadUsage(error.to_string()))?;
             tell_what_is_left_out(&order, &planned, printer);
             if args.dry_run {
-                show_plan(&source, &planned, printer);
-                return Ok(Exit::Done);
+                return dry_run(settings, &order, &source, &planned, printer).await;
             }
             run::run(settings, order, printer).await
         }
@@ -164,6 +166,49 @@ fn tell_what_is_left_out(order: &Order, plan: &Plan, printer: &Printer) {
     if order.to > now {
         printer.note(&format!("months after {now} have not begun: nothing of them is planned"));
     }
+}
+
+/// The plan and what it would cost: of a database that is there, for what it lacks.
+async fn dry_run(
+    settings: &Settings,
+    order: &Order,
+    source: &Source,
+    plan: &Plan,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let is_there = settings.server.is_some()
+        || match &settings.target {
+            Target::File(path) => path.exists(),
+            Target::Postgres(_) => true,
+        };
+    if !is_there {
+        show_plan(source, plan, printer);
+        return Ok(Exit::Done);
+    }
+    let mut body = json!(order);
+    if let Some(fields) = body.as_object_mut() {
+        fields.retain(|name, _| name != "source" && name != "retry");
+    }
+    let path = format!("/extractions/{}:plan", order.source);
+    let answer = Client::open(settings).await?.post(&path, body).await?;
+    let tasks = answer.get("tasks").and_then(Value::as_array).cloned().unwrap_or_default();
+    let rows = tasks.iter().map(|task| {
+        let of = |name| text(task, name);
+        let status = Some(of("status")).filter(|status| !status.is_empty());
+        let status = status.unwrap_or_else(|| "new".to_owned());
+        vec![of("task_id"), of("endpoint_name"), of("data_date"), status, of("requests_at_least")]
+    });
+    let head = ["TASK", "ENDPOINT", "FROM", "STATUS", "REQUESTS"];
+    printer.table(&answer, &head, rows.collect());
+    let of = |name| text(&answer, name);
+    printer.note(&format!(
+        "{} tasks, {} of them new: at least {} requests, at most {} at once",
+        of("total"),
+        of("new"),
+        of("requests_at_least"),
+        of("requests_at_once")
+    ));
+    Ok(Exit::Done)
 }
 
 fn show_plan(source: &Source, plan: &Plan, printer: &Printer) {

@@ -12,8 +12,10 @@ use crate::exit::{BadUsage, Exit};
 use crate::printer::{Cell, Color, Printer};
 use crate::settings::Settings;
 
-/// The most months side by side; the latest are shown.
+/// The most months side by side, fewer where a terminal is narrow; the latest are shown.
 const MOST_MONTHS: usize = 12;
+/// What a month takes of a line.
+const MONTH_WIDTH: usize = "2024-01".len() + 2;
 
 pub(super) async fn run(
     settings: &Settings,
@@ -35,18 +37,21 @@ pub(super) async fn run(
         .into());
     }
     let answer = json!({ "items": items });
-    let mut grid: BTreeMap<String, BTreeMap<String, &Value>> = BTreeMap::new();
+    let mut grid: BTreeMap<(String, u64), BTreeMap<String, &Value>> = BTreeMap::new();
     let mut months = BTreeSet::new();
     for item in &items {
         let month: String = text(item, "data_date").chars().take("2024-01".len()).collect();
         months.insert(month.clone());
-        grid.entry(text(item, "endpoint_name")).or_default().insert(month, item);
+        grid.entry(in_order(&text(item, "endpoint_name"))).or_default().insert(month, item);
     }
-    let hidden = months.len().saturating_sub(MOST_MONTHS);
+    let names = grid.keys().map(name).collect::<Vec<_>>();
+    let longest = names.iter().map(String::len).max().unwrap_or(0) + 2;
+    let room = printer.width().map(|width| width.saturating_sub(longest) / MONTH_WIDTH);
+    let hidden = months.len().saturating_sub(room.unwrap_or(MOST_MONTHS).clamp(1, MOST_MONTHS));
     let shown: Vec<String> = months.into_iter().skip(hidden).collect();
     let head: Vec<&str> =
         std::iter::once("ENDPOINT").chain(shown.iter().map(String::as_str)).collect();
-    let rows = grid.iter().map(|(endpoint, by_month)| {
+    let rows = grid.values().zip(&names).map(|(by_month, endpoint)| {
         let cells =
             shown.iter().map(|month| by_month.get(month).map_or(Cell::new(""), |i| cell(i)));
         std::iter::once(Cell::new(endpoint)).chain(cells).collect()
@@ -56,6 +61,16 @@ pub(super) async fn run(
         note(&items, hidden, printer);
     }
     Ok(Exit::Done)
+}
+
+/// A name with the number at its end apart: 2 comes before 10.
+fn in_order(endpoint: &str) -> (String, u64) {
+    let apart = endpoint.rsplit_once('_').and_then(|(name, end)| Some((name, end.parse().ok()?)));
+    apart.map_or((endpoint.to_owned(), 0), |(name, number)| (format!("{name}_"), number))
+}
+
+fn name((name, number): &(String, u64)) -> String {
+    if name.ends_with('_') { format!("{name}{number}") } else { name.clone() }
 }
 
 fn is_wanted(args: &ExtractStatus, item: &Value) -> bool {
@@ -125,5 +140,18 @@ fn note(items: &[Value], hidden: usize, printer: &Printer) {
     }
     for item in items.iter().filter(|item| text(item, "status") == "FAILED").take(10) {
         printer.note(&format!("{}: {}", text(item, "task_id"), text(item, "last_error")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_stand_in_the_order_of_their_numbers() {
+        let mut names = ["a_10", "a_2", "a", "a_publicacao", "b_1"].map(in_order);
+        names.sort();
+        let names: Vec<String> = names.iter().map(name).collect();
+        assert_eq!(names, ["a", "a_2", "a_10", "a_publicacao", "b_1"]);
     }
 }
