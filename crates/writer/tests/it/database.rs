@@ -252,7 +252,7 @@ async fn rows_that_are_there_are_updated_and_the_others_added(mut world: World) 
         let elements: Vec<_> = (from..to).map(|n| element(n, v as u32)).collect();
         let job = world.run(&inline_by(&["shop", "id"], "both", &json!(elements))).await;
         assert_eq!(job["status"], "completed", "{job}");
-        assert_eq!(job["success_count"], to - from, "{job}");
+        assert_eq!(job["progress"]["success_count"], to - from, "{job}");
         let sql = format!(
             "SELECT count(*)::int AS n, min(v) AS v, bool_and(note = CASE id % 2 WHEN 1 THEN 'odd' ELSE 'none' END) AS w,
                     bool_and(updated_at >= first_seen_at) AS t
