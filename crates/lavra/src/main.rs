@@ -64,7 +64,9 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Serve(args) => commands::serve::serve(&settings, &args).await,
         Command::Runner(args) => commands::serve::runner(&settings, &args).await,
         Command::Worker(args) => commands::worker::run(&settings, &args, printer).await,
-        Command::Extract(command) => commands::extract::run(&settings, command, printer).await,
+        Command::Extract(command) => {
+            Box::pin(commands::extract::run(&settings, command, printer)).await
+        }
         Command::Mission(command) => commands::mission::run(&settings, command, printer).await,
         Command::Fleet(command) => commands::fleet::run(&settings, command, printer).await,
         Command::Task(command) => commands::task::run(&settings, command, printer).await,
