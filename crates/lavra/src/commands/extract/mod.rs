@@ -148,14 +148,15 @@ fn retry(args: &ExtractRetry) -> anyhow::Result<Order> {
     Ok(order)
 }
 
+/// Whether an endpoint is the one that was named, with or without the value of its fan-out.
+fn is_of(name: &str, endpoint: &str) -> bool {
+    endpoint.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+}
+
 /// Endpoints and months that were asked for, and of which nothing is planned.
 fn tell_what_is_left_out(order: &Order, plan: &Plan, printer: &Printer) {
     for name in &order.endpoints {
-        let is_of = |endpoint: &str| {
-            let rest = endpoint.strip_prefix(name.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
-        };
-        if !plan.tasks.iter().any(|task| is_of(&task.endpoint_name)) {
+        if !plan.tasks.iter().any(|task| is_of(name, &task.endpoint_name)) {
             printer.note(&format!(
                 "{name}: there is nothing of it from {} to {}",
                 order.from, order.to

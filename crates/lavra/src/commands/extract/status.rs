@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::month;
+use super::{is_of, month};
 use crate::cli::ExtractStatus;
 use crate::client::Client;
 use crate::commands::task::{query, text};
@@ -25,7 +25,13 @@ pub(super) async fn run(
     let client = Client::open(settings).await?;
     let all = plan(&client, &args).await?;
     let names: BTreeSet<String> = all.iter().map(|item| text(item, "endpoint_name")).collect();
-    let items: Vec<Value> = all.into_iter().filter(|item| is_wanted(&args, item)).collect();
+    let items: Vec<Value> = all
+        .into_iter()
+        .filter(|item| {
+            let name = text(item, "endpoint_name");
+            args.endpoint.as_deref().is_none_or(|endpoint| is_of(endpoint, &name))
+        })
+        .collect();
     if items.is_empty()
         && let Some(endpoint) = &args.endpoint
     {
@@ -71,14 +77,6 @@ fn in_order(endpoint: &str) -> (String, u64) {
 
 fn name((name, number): &(String, u64)) -> String {
     if name.ends_with('_') { format!("{name}{number}") } else { name.clone() }
-}
-
-fn is_wanted(args: &ExtractStatus, item: &Value) -> bool {
-    let name = text(item, "endpoint_name");
-    args.endpoint.as_deref().is_none_or(|endpoint| {
-        let rest = name.strip_prefix(endpoint);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
-    })
 }
 
 /// All of it, page by page.
