@@ -141,6 +141,7 @@ async fn job(State(worker): State<Worker>, Path(id): Path<String>) -> Answer<Res
         | JobStatus::Cancelled => None,
     };
     let is_done = matches!(job.status, JobStatus::Completed | JobStatus::Empty);
+    let (pages_done, pages_total) = if job.status.is_over() { job.pages } else { progress.pages() };
     let failure = job.failure;
     let answer = JobAnswer {
         job_id: job.id,
@@ -148,8 +149,8 @@ async fn job(State(worker): State<Worker>, Path(id): Path<String>) -> Answer<Res
         ads_count: if job.status.is_over() { job.ads_count } else { read(&progress.ads) },
         progress_pct: if is_done { 100 } else { progress.percent() },
         total: if is_done { job.ads_count } else { read(&progress.total) },
-        pages_done: read(&progress.pages_done),
-        pages_total: read(&progress.pages),
+        pages_done,
+        pages_total,
         created_at: job.created_at,
         started_at: job.started_at,
         finished_at: job.finished_at,

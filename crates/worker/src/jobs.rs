@@ -58,6 +58,7 @@ impl Worker {
             order,
             status: JobStatus::Pending,
             ads_count: 0,
+            pages: (0, 0),
             failure: None,
             created_at: Timestamp::now(),
             started_at: None,
@@ -155,12 +156,13 @@ impl Worker {
     /// The end of a job, once: in its file, in the state, then for its session. Only within a change.
     pub(crate) async fn finish_within(&self, id: &JobId, end: End) {
         let entry = self.inner.state.lock().jobs.get(id).cloned();
-        let Some(Entry { mut job, end: token, .. }) =
+        let Some(Entry { mut job, end: token, progress }) =
             entry.filter(|entry| !entry.job.status.is_over())
         else {
             return;
         };
         job.finished_at = Some(Timestamp::now());
+        job.pages = progress.pages();
         let mut event = Event::JobEnded;
         match end {
             End::Found(0) => job.status = JobStatus::Empty,

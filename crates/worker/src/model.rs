@@ -168,6 +168,9 @@ pub(crate) struct Job {
     pub(crate) order: Order,
     pub(crate) status: JobStatus,
     pub(crate) ads_count: u64,
+    /// How far it was when it ended: pages that came, of so many.
+    #[serde(default)]
+    pub(crate) pages: (u64, u64),
     #[serde(flatten)]
     pub(crate) failure: Option<Failure>,
     pub(crate) created_at: Timestamp,

@@ -31,9 +31,14 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// Those that came, of how many.
+    pub(crate) fn pages(&self) -> (u64, u64) {
+        (self.pages_done.load(Ordering::Relaxed), self.pages.load(Ordering::Relaxed))
+    }
+
     pub(crate) fn percent(&self) -> u64 {
-        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        (100 * read(&self.pages_done)).checked_div(read(&self.pages)).unwrap_or(0).min(99)
+        let (done, all) = self.pages();
+        (100 * done).checked_div(all).unwrap_or(0).min(99)
     }
 }
 

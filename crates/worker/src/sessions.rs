@@ -9,7 +9,7 @@ use crate::ask::{Trouble, Way};
 use crate::disk::put_json;
 use crate::jobs::End;
 use crate::machine::{Event, is_open};
-use crate::model::{Failure, SessionId, SessionStatus};
+use crate::model::{Blame, Code, Failure, SessionId, SessionStatus};
 use crate::plan::Plan;
 use crate::proxy::{Proxy, Unreached};
 use crate::refusal::Refusal;
@@ -172,7 +172,18 @@ impl Worker {
         let least = Plan::least(source, &self.inner.endpoint);
         knock(&way, &least).await?;
         step(Event::ProxyAdmitted);
-        way.ask(&least, 0, 1).await?;
+        way.ask(&least, 0, 1).await.map_err(|trouble| match trouble.failure.blame {
+            // There is no mission yet that could be wrong.
+            Blame::Mission => Trouble::new(
+                Code::Error102,
+                Blame::Nobody,
+                format!(
+                    "either the proxy is none, or the source is not where it is said to be: {}",
+                    trouble.failure.error_message
+                ),
+            ),
+            Blame::Proxy | Blame::Worker | Blame::Storage | Blame::Nobody => trouble,
+        })?;
         step(Event::SourceAnswered);
         Ok(())
     }

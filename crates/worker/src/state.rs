@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::ask::Way;
-use crate::machine::{Event, next};
+use crate::machine::{Event, is_open, next};
 use crate::model::{Failure, Job, JobId, SessionId, SessionStatus};
 use crate::proxy::{Proxy, SealedProxy};
 use crate::scrape::Progress;
@@ -82,9 +82,9 @@ impl State {
         let Some(status) = next(session.status, event) else { return false };
         tracing::info!(session = %id, from = ?session.status, to = ?status, "the session");
         session.status = status;
-        if let Some(failure) = failure {
-            session.failure = Some(failure.clone());
-        }
+        // What a job failed by is the job's, as long as the session stands.
+        session.failure =
+            if is_open(status) { None } else { failure.cloned().or(session.failure.take()) };
         true
     }
 

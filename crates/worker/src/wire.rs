@@ -1,4 +1,5 @@
-//! What callers send, read into types that cannot be wrong. What is not known is not looked at.
+//! What callers send, read into types that cannot be wrong. A filter or an option that is not known is
+//! refused: without it the caller would get something else than it asked for.
 
 use jiff::civil::Date;
 use serde_json::Value;
@@ -40,6 +41,8 @@ impl Order {
     /// `POST /scrape`.
     pub(crate) fn parse(body: &Value) -> Result<Self, String> {
         let filters = body.get("filters").ok_or("filters are missing")?;
+        known(body, "filters", &["date_range", "format", "sort_by", "languages"])?;
+        known(body, "options", &["max_ads", "batch_size"])?;
         let date = |name: &str| {
             let text = filters.get("date_range").and_then(|range| range.get(name)?.as_str());
             let date = text.and_then(|text| text.parse::<Date>().ok());
@@ -79,16 +82,33 @@ impl Order {
                 value
                     .as_u64()
                     .filter(|most| *most > 0)
-                    .ok_or("options.max_ads is all, or a number")?,
+                    .ok_or("options.max_ads is \"all\", or a number above 0")?,
             ),
         };
         let batch_size = match option("batch_size") {
             None | Some(Value::Null) => None,
             Some(value) => Some(
-                value.as_i64().filter(|size| *size > 0).ok_or("options.batch_size is a number")?,
+                value
+                    .as_i64()
+                    .filter(|size| *size > 0)
+                    .ok_or("options.batch_size is a number above 0")?,
             ),
         };
         Ok(Self { start, end, media, languages, sort_by, max_ads, batch_size })
+    }
+}
+
+/// Whether the object of this name has no other keys than these.
+fn known(body: &Value, name: &str, keys: &[&str]) -> Result<(), String> {
+    let object = body.get(name).and_then(Value::as_object);
+    let stranger =
+        object.and_then(|object| object.keys().find(|key| !keys.contains(&key.as_str())));
+    match stranger {
+        None => Ok(()),
+        Some(key) => {
+            let key: String = key.chars().take(40).collect();
+            Err(format!("{name}.{key} is not known: {name} has {}", keys.join(", ")))
+        }
     }
 }
 
@@ -130,6 +150,8 @@ mod tests {
             ("/options/max_ads", json!(0), "max_ads"),
             ("/options/max_ads", json!("some"), "max_ads"),
             ("/options/batch_size", json!(-1), "batch_size"),
+            ("/options", json!({ "max_add": 3 }), "options.max_add"),
+            ("/filters/languages", json!(7), "languages"),
         ];
         for (place, value, named) in wrong {
             let mut body = scrape();
@@ -137,6 +159,9 @@ mod tests {
             let refusal = Order::parse(&body).unwrap_err();
             assert!(refusal.contains(named), "{place}: {refusal}");
         }
+        let mut body = scrape();
+        body["filters"]["country"] = json!("BR");
+        assert!(Order::parse(&body).unwrap_err().contains("filters.country"));
         assert!(Order::parse(&json!({})).is_err());
         assert!(Order::parse(&json!(null)).is_err());
     }

@@ -1,6 +1,7 @@
 //! Elements that are written together, and parts of them.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
@@ -101,7 +102,7 @@ impl Batch {
         }
     }
 
-    /// Puts the rows in order; of those with one key only the last is to be written.
+    /// Puts the rows in order.
     pub(crate) fn close(&mut self, width: usize) {
         if width == 0 {
             self.order = (0..self.rows.len()).map(|row| (row, false)).collect();
@@ -125,20 +126,6 @@ impl Batch {
             rows: 0..self.rows.len(),
             refused: 0..self.refused.len(),
         }
-    }
-
-    /// The same in pieces of at most `rows` rows, in the order of the source.
-    pub(crate) fn parts(&self, rows: usize) -> Vec<Part<'_>> {
-        let mut parts = Vec::new();
-        let (mut from, mut start, mut refused) = (self.from, 0, 0);
-        while start < self.rows.len() || parts.is_empty() {
-            let end = (start + rows.max(1)).min(self.rows.len());
-            let to = self.rows.get(end).map_or(self.to, |next| next.index);
-            let until = refused + self.refused[refused..].partition_point(|item| item.index < to);
-            parts.push(Part { batch: self, from, to, rows: start..end, refused: refused..until });
-            (from, start, refused) = (to, end, until);
-        }
-        parts
     }
 }
 
@@ -169,32 +156,41 @@ impl<'a> Part<'a> {
         &self.batch.rows[self.rows.clone()]
     }
 
-    /// How many rows another one of the same key follows.
-    pub(crate) fn duplicates(&self) -> u64 {
-        (self.rows.len() - self.written(&HashSet::new()).len()) as u64
+    /// The same in pieces of at most `rows` rows, in the order of the source.
+    pub(crate) fn pieces(&self, rows: usize) -> Vec<Self> {
+        let batch = self.batch;
+        let mut pieces = Vec::new();
+        let (mut from, mut start, mut refused) = (self.from, self.rows.start, self.refused.start);
+        while start < self.rows.end || pieces.is_empty() {
+            let end = (start + rows.max(1)).min(self.rows.end);
+            let to = if end == self.rows.end { self.to } else { batch.rows[end].index };
+            let rest = &batch.refused[refused..self.refused.end];
+            let until = refused + rest.partition_point(|item| item.index < to);
+            pieces.push(Part { batch, from, to, rows: start..end, refused: refused..until });
+            (from, start, refused) = (to, end, until);
+        }
+        pieces
     }
 
-    /// Of each key the last row that is not among `bad` (by their indices).
-    fn written(&self, bad: &HashSet<u64>) -> Vec<usize> {
-        let mut written = Vec::with_capacity(self.rows.len());
-        let mut has_one = false;
-        for (row, is_again) in &self.batch.order {
-            has_one &= *is_again;
-            if !has_one && self.rows.contains(row) && !bad.contains(&self.batch.rows[*row].index) {
-                has_one = true;
-                written.push(*row);
-            }
-        }
-        written
+    /// Those of one key together, the last one first.
+    fn by_key(&self) -> impl Iterator<Item = impl Iterator<Item = &'a Row> + Clone> {
+        let same_key = |_: &(usize, bool), (_, is_again): &(usize, bool)| *is_again;
+        self.batch.order.chunk_by(same_key).map(|of_one_key| {
+            let ours = of_one_key.iter().filter(|(row, _)| self.rows.contains(row));
+            ours.map(|(row, _)| &self.batch.rows[*row])
+        })
+    }
+
+    /// How many rows another one of the same key follows.
+    pub(crate) fn duplicates(&self) -> u64 {
+        self.by_key().map(|of_one_key| of_one_key.count().saturating_sub(1) as u64).sum()
     }
 
     /// The rows with these indices and all others that have one of their keys.
     pub(crate) fn with_their_keys(&self, some: &HashSet<u64>) -> HashSet<u64> {
         let mut all = HashSet::new();
-        let same_key = |_: &(usize, bool), (_, is_again): &(usize, bool)| *is_again;
-        for of_one_key in self.batch.order.chunk_by(same_key) {
-            let indices = of_one_key.iter().filter(|(row, _)| self.rows.contains(row));
-            let indices = indices.map(|(row, _)| self.batch.rows[*row].index);
+        for of_one_key in self.by_key() {
+            let indices = of_one_key.map(|row| row.index);
             if indices.clone().any(|index| some.contains(&index)) {
                 all.extend(indices);
             }
@@ -208,19 +204,29 @@ impl<'a> Part<'a> {
     }
 
     /// The same, as if there were no rows with these indices.
+    ///
+    /// Of each key the last row, and before it in their order those that fill columns which none after
+    /// them does: what comes of it is what would come of writing one after the other.
     pub(crate) fn groups_without(&self, bad: &HashSet<u64>) -> Vec<Group<'a>> {
-        let mut groups: Vec<Group<'a>> = self
-            .batch
-            .signatures
-            .iter()
-            .map(|signature| Group { signature, rows: Vec::new() })
-            .collect();
-        for row in self.written(bad) {
-            let row = &self.batch.rows[row];
-            groups[row.signature].rows.push(row);
+        let signatures = &self.batch.signatures;
+        // By how many of their key are written after them, and then by their signature.
+        let mut groups: BTreeMap<(Reverse<usize>, usize), Vec<&'a Row>> = BTreeMap::new();
+        let mut after: Vec<usize> = Vec::new();
+        for of_one_key in self.by_key() {
+            after.clear();
+            for row in of_one_key.filter(|row| !bad.contains(&row.index)) {
+                let is_filled = |column: &usize| {
+                    after.iter().any(|signature| signatures[*signature].contains(column))
+                };
+                if !after.is_empty() && signatures[row.signature].iter().all(is_filled) {
+                    continue;
+                }
+                groups.entry((Reverse(after.len()), row.signature)).or_default().push(row);
+                after.push(row.signature);
+            }
         }
-        groups.retain(|group| !group.rows.is_empty());
-        groups
+        let group = |((_, at), rows): ((_, usize), _)| Group { signature: &signatures[at], rows };
+        groups.into_iter().map(group).collect()
     }
 
     /// A JSON array of these rows.
@@ -299,15 +305,36 @@ mod tests {
     }
 
     #[test]
+    fn a_row_before_the_last_of_its_key_is_written_first_where_it_says_more() {
+        let mut batch = Batch::starting(0);
+        for (index, columns) in [vec![0, 1], vec![0, 2], vec![0, 1], vec![0]].iter().enumerate() {
+            let fields: Vec<_> = columns.iter().map(|column| (*column, 0..1)).collect();
+            batch.push(index as u64, "7", &fields, &[0]);
+        }
+        batch.to = 4;
+        batch.close(1);
+        let written: Vec<Vec<u64>> = batch
+            .whole()
+            .groups()
+            .iter()
+            .map(|group| group.rows.iter().map(|row| row.index).collect())
+            .collect();
+        assert_eq!(written, [[1], [2], [3]], "all of the first is said again by the third");
+        assert_eq!(batch.whole().duplicates(), 3);
+    }
+
+    #[test]
     fn parts_cover_a_batch_with_what_was_refused_in_it() {
         let mut batch = batch(&["1", "2", "3", "4", "5"]);
         let refused = |index| FailedItem { index, data: String::new(), error: String::new() };
         batch.to = 20;
         batch.refused = vec![refused(15), refused(19)];
-        let parts = batch.parts(2);
+        let parts = batch.whole().pieces(2);
         let ends: Vec<(u64, u64)> = parts.iter().map(|part| (part.from, part.to)).collect();
         assert_eq!(ends, [(10, 12), (12, 14), (14, 20)]);
         assert_eq!(parts.iter().map(|part| part.refused().len()).collect::<Vec<_>>(), [0, 0, 2]);
-        assert_eq!(Batch::starting(3).parts(2).len(), 1);
+        assert_eq!(Batch::starting(3).whole().pieces(2).len(), 1);
+        let last: Vec<_> = parts[1].pieces(1).iter().map(|part| (part.from, part.to)).collect();
+        assert_eq!(last, [(12, 13), (13, 14)], "and parts of parts");
     }
 }

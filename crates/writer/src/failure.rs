@@ -53,6 +53,16 @@ impl Failure {
         Self::new(Code::Storage, message)
     }
 
+    /// With how many elements were settled before it, which who sends them again must know.
+    #[must_use]
+    pub(crate) fn after(self, processed: u64) -> Self {
+        if processed == 0 {
+            return self;
+        }
+        let message = format!("{} (its first {processed} elements are stored)", self.message);
+        Self { message, ..self }
+    }
+
     #[must_use]
     pub fn passing(self) -> Self {
         Self { is_passing: true, ..self }

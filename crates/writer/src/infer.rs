@@ -46,7 +46,7 @@ pub(crate) fn shape(
             *kind = both(*kind, kind_of(value));
         }
     }
-    let key = destination.operation.key();
+    let key = &destination.conflict_key;
     if let Some(missing) = key.iter().find(|name| !kinds.contains_key(*name)) {
         let text = format!("no table can be made: the elements have no {missing:?}, the key");
         return Err(Failure::schema(text));
@@ -104,9 +104,13 @@ mod tests {
 
     fn inferred(elements: &[&str]) -> Result<Shape, Failure> {
         let sample: Vec<String> = elements.iter().map(|text| (*text).to_owned()).collect();
-        let operation = Operation::Upsert { conflict_key: vec!["id".into()] };
-        let (schema, table) = ("public".into(), "things".into());
-        let destination = Destination { schema, table, operation, create_table: true };
+        let destination = Destination {
+            schema: "public".into(),
+            table: "things".into(),
+            operation: Operation::Upsert,
+            conflict_key: vec!["id".into()],
+            create_table: true,
+        };
         shape(&destination, &sample, &Caps::default())
     }
 

@@ -50,22 +50,15 @@ pub struct Destination {
     pub schema: String,
     pub table: String,
     pub operation: Operation,
+    /// The columns of a unique index: an upsert has them, an insert may.
+    pub conflict_key: Vec<String>,
     pub create_table: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    Upsert { conflict_key: Vec<String> },
+    Upsert,
     Insert,
-}
-
-impl Operation {
-    pub(crate) fn key(&self) -> &[String] {
-        match self {
-            Self::Upsert { conflict_key } => conflict_key,
-            Self::Insert => &[],
-        }
-    }
 }
 
 #[derive(Clone)]
@@ -180,10 +173,12 @@ impl Order {
         let stored = Stored {
             schema: self.config.schema.clone(),
             table: self.config.table.clone(),
-            conflict_key: match &self.config.operation {
-                Operation::Insert => None,
-                Operation::Upsert { conflict_key } => Some(conflict_key.clone()),
+            conflict_key: match self.config.operation {
+                Operation::Insert if self.config.conflict_key.is_empty() => None,
+                Operation::Insert | Operation::Upsert => Some(self.config.conflict_key.clone()),
             },
+            is_insert: self.config.operation == Operation::Insert
+                && !self.config.conflict_key.is_empty(),
             create_table: self.config.create_table,
             kind: kind.into(),
             place,
@@ -195,10 +190,11 @@ impl Order {
 
     pub(crate) fn from_text(text: &str, secret: Secret) -> Option<Self> {
         let stored: Stored = serde_json::from_str(text).ok()?;
-        let operation = match stored.conflict_key {
-            None => Operation::Insert,
-            Some(conflict_key) => Operation::Upsert { conflict_key },
+        let operation = match &stored.conflict_key {
+            Some(_) if !stored.is_insert => Operation::Upsert,
+            _ => Operation::Insert,
         };
+        let conflict_key = stored.conflict_key.unwrap_or_default();
         let source = match stored.kind.as_str() {
             "url" => {
                 let mut url: Url = stored.place.parse().ok()?;
@@ -210,7 +206,7 @@ impl Order {
         };
         let (schema, table) = (stored.schema, stored.table);
         let create_table = stored.create_table;
-        let config = Destination { schema, table, operation, create_table };
+        let config = Destination { schema, table, operation, conflict_key, create_table };
         let (json_path, headers) = (stored.json_path, secret.headers);
         Some(Self { job_id: None, config, source, json_path, headers })
     }
@@ -220,7 +216,11 @@ impl Order {
 struct Stored {
     schema: String,
     table: String,
+    /// None: an insert.
     conflict_key: Option<Vec<String>>,
+    /// An insert all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_insert: bool,
     create_table: bool,
     kind: String,
     place: String,
@@ -242,13 +242,13 @@ impl BodyConfig {
             Some("upsert") if key.is_empty() => {
                 return Err(invalid("config.conflict_key", "is missing: an upsert needs one"));
             }
-            Some("upsert") => Operation::Upsert { conflict_key: key },
+            Some("upsert") => Operation::Upsert,
             Some("insert") => Operation::Insert,
             None => return Err(invalid("config.operation", "is missing: upsert or insert")),
             Some(_) => return Err(invalid("config.operation", "is upsert or insert")),
         };
         let create_table = self.create_table.unwrap_or(false);
-        Ok(Destination { schema, table, operation, create_table })
+        Ok(Destination { schema, table, operation, conflict_key: key, create_table })
     }
 }
 

@@ -74,10 +74,10 @@ impl Run<'_> {
     }
 
     async fn attempt(&self, claim: &mut Claim, order: &Order) -> Result<Outcome, Break> {
-        let skip = match &order.config.operation {
+        let skip = match order.config.operation {
             // What was stored is stored: it goes on after it.
             Operation::Insert => claim.progress.processed,
-            Operation::Upsert { .. } => {
+            Operation::Upsert => {
                 if claim.progress != Progress::default() {
                     self.store.restart(claim).await?;
                     claim.progress = Progress::default();

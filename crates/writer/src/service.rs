@@ -217,7 +217,7 @@ impl Inner {
         let order = match self.vault.of(&claim).await {
             Ok(secret) => Order::from_text(&claim.request, secret)
                 .ok_or_else(|| Failure::new(Code::Internal, "the order cannot be read any more")),
-            Err(failure) => Err(failure),
+            Err(failure) => Err(failure.after(claim.progress.processed)),
         };
         let ran = match &order {
             Err(failure) => Ran::Ended(Outcome::Failed(failure.clone())),

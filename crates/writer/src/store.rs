@@ -166,8 +166,12 @@ pub(crate) fn no_table(destination: &Destination) -> Failure {
     ))
 }
 
+pub(crate) fn no_schema(schema: &str) -> Failure {
+    Failure::schema(format!("there is no schema {schema:?}: a table is made, a schema is not"))
+}
+
 pub(crate) fn no_key(destination: &Destination) -> Failure {
-    let key = destination.operation.key().join(", ");
+    let key = destination.conflict_key.join(", ");
     let Destination { schema, table, .. } = destination;
     Failure::schema(format!(
         "the conflict_key ({key}) has no unique index on {schema}.{table}: make one, or name the \

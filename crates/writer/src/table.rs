@@ -1,6 +1,8 @@
 //! A table as its catalog has it. Every name that gets into a statement comes from here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+use crate::order::{Destination, Operation};
 
 /// Columns that say when a row was last written, where elements do not say it themselves.
 const TOUCHED: [&str; 2] = ["last_seen_at", "updated_at"];
@@ -18,6 +20,8 @@ pub(crate) struct Column {
     pub(crate) is_required: bool,
     /// Its default is the time.
     pub(crate) is_now: bool,
+    /// As it stands in a statement, where it is known.
+    pub(crate) default: Option<String>,
     pub(crate) sameness: Sameness,
 }
 
@@ -38,27 +42,59 @@ pub(crate) struct Table {
     pub(crate) quoted: String,
     /// Those that can be written.
     pub(crate) columns: Vec<Column>,
-    /// Of the columns, those of the conflict key; none for an insert.
+    /// Of the columns, those of the key by which a row is there already; none for an insert.
     pub(crate) key: Vec<usize>,
     /// The column that takes the whole element.
     pub(crate) whole: Option<usize>,
     /// Whether rows can be copied into it, past its rules and policies.
     pub(crate) takes_copies: bool,
+    pub(crate) demands: Demands,
     by_name: HashMap<String, usize>,
+}
+
+/// What a table asks of rows beyond their types, where the engine is asked which of them it would refuse.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Demands {
+    /// Keys that no two rows may share.
+    pub(crate) unique: Vec<Vec<usize>>,
+    pub(crate) checks: Vec<Check>,
+}
+
+/// A condition, as it stands in a statement, and the columns in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Check {
+    pub(crate) condition: String,
+    pub(crate) columns: Vec<usize>,
+}
+
+impl Demands {
+    /// Those that any of them is about.
+    pub(crate) fn columns(&self) -> BTreeSet<usize> {
+        let of_checks = self.checks.iter().map(|check| &check.columns);
+        self.unique.iter().chain(of_checks).flatten().copied().collect()
+    }
 }
 
 /// Which columns an element fills.
 pub(crate) type Signature = Vec<usize>;
 
 impl Table {
-    /// `key` are names of columns that some unique index has.
-    pub(crate) fn new(quoted: String, columns: Vec<Column>, key: &[String]) -> Option<Self> {
-        let place = |name: &String| columns.iter().position(|column| column.name == *name);
-        let key: Vec<usize> = key.iter().map(place).collect::<Option<_>>()?;
+    /// For rows of this operation; `None` where a column of the key is not among the columns.
+    pub(crate) fn new(
+        quoted: String,
+        columns: Vec<Column>,
+        destination: &Destination,
+    ) -> Option<Self> {
+        let named = places(&columns, &destination.conflict_key)?;
+        let key = match destination.operation {
+            Operation::Upsert => named,
+            Operation::Insert => Vec::new(),
+        };
         let whole = columns.iter().position(|column| column.name == "data" && column.is_json);
         let named = columns.iter().enumerate().filter(|(place, _)| Some(*place) != whole);
         let by_name = named.map(|(place, column)| (column.name.clone(), place)).collect();
-        Some(Self { quoted, columns, key, whole, takes_copies: false, by_name })
+        let (takes_copies, demands) = (false, Demands::default());
+        Some(Self { quoted, columns, key, whole, takes_copies, demands, by_name })
     }
 
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
@@ -110,6 +146,11 @@ impl Table {
         };
         format!(" ON CONFLICT ({}) DO {then}", key.join(", "))
     }
+}
+
+/// Where columns of these names are, if all of them are there.
+pub(crate) fn places(columns: &[Column], names: &[String]) -> Option<Vec<usize>> {
+    names.iter().map(|name| columns.iter().position(|column| column.name == *name)).collect()
 }
 
 /// A name in double quotes.

@@ -40,6 +40,11 @@ pub(crate) async fn run(
     let stop = on_signal()?;
     let listener = bind(place.map_or(LISTEN, String::as_str), has_key).await?;
     let address = listener.local_addr()?;
+    if config.source.base_url.host_str().is_some_and(|host| host.ends_with(".invalid")) {
+        let text = "the built-in ad library has no address of its own: say where yours is, with \
+                    --base-url URL, or write a source (--source FILE)";
+        return Err(BadUsage(text.into()).into());
+    }
     let name = config.source.name.clone();
     let data = config.data.display().to_string();
     let worker = Worker::open(config).await.map_err(told)?;

@@ -32,6 +32,12 @@ pub(crate) async fn run(mut settings: Settings, args: &Writer) -> anyhow::Result
     }
     let secrets = keyring(&database, settings.key_file.as_deref(), MayMake::Yes)?
         .map(|keyring| Secrets::new(database.clone(), keyring));
+    if secrets.is_none() {
+        tracing::warn!(
+            "LAVRA_SECRET_KEY is not set: a job whose source needs headers or a signed URL does not \
+             survive this process (lavra secret generate-key makes one)"
+        );
+    }
     let key = api_key(&file, secrets.as_ref()).await?;
     let listener = listener(args, &file, key.is_some()).await?;
     let service = Service::new(&database, config, secrets)?;

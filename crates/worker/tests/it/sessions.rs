@@ -108,6 +108,36 @@ async fn a_proxy_that_hangs_and_a_source_that_blocks_are_stuck() {
 }
 
 #[tokio::test]
+async fn a_web_server_that_is_no_proxy_is_nobodys_fault_and_no_mission_s() {
+    let (world, place) = (World::new().await, tempfile::tempdir().unwrap());
+    let rig = Rig::new(&world, place.path()).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut none = proxy(&world, "http");
+    none.port = Some(i32::from(listener.local_addr().unwrap().port()));
+    let nothing = axum::Router::new().fallback(async || axum::http::StatusCode::BAD_REQUEST);
+    let server = tokio::spawn(async move { axum::serve(listener, nothing).await });
+    rig.client.open_with(&none, "x", "ses_1").await;
+    rig.client.until_session(&Status::Stuck).await;
+    let (_, body) = rig.client.raw_json("GET", "/session/status").await;
+    assert_eq!((&body["error_code"], &body["blame"]), (&"ERROR102".into(), &"nobody".into()));
+    assert!(body["error_message"].as_str().unwrap().contains("the proxy is none"), "{body}");
+    server.abort();
+}
+
+#[tokio::test]
+async fn a_session_that_is_ready_again_has_no_error_of_a_job() {
+    let (world, place) = (World::new().await, tempfile::tempdir().unwrap());
+    let rig = Rig::new(&world, place.path()).await;
+    rig.client.ready(&world, "http").await;
+    world.faults(|faults| faults.server_error = 1.0);
+    let id = rig.client.start(&mission("mis_1", date(2025, 3, 3), 1, "all", &["pt"])).await;
+    let job = rig.client.until_over(&id).await;
+    assert!(job.error_code.is_some(), "{job:?}");
+    let (_, body) = rig.client.raw_json("GET", "/session/status").await;
+    assert_eq!(body, serde_json::json!({ "status": "ready" }));
+}
+
+#[tokio::test]
 async fn a_session_that_is_never_ready_is_stuck_in_time() {
     let (world, place) = (World::new().await, tempfile::tempdir().unwrap());
     let mut config = config(&world, place.path());

@@ -5,9 +5,9 @@ use lavra_db::duckdb::{self, Connection};
 use super::DuckDb;
 use crate::failure::Failure;
 use crate::infer::{Kind, Shape, is_plain};
-use crate::order::{Destination, Operation};
-use crate::store::{Look, OF_THE_FLEET, no_key, refusal};
-use crate::table::{Column, Sameness, Table, quote};
+use crate::order::Destination;
+use crate::store::{Look, OF_THE_FLEET, no_key, no_schema, refusal};
+use crate::table::{Check, Column, Demands, Sameness, Table, places, quote};
 
 const KIND: &str = "SELECT table_type FROM information_schema.tables
     WHERE table_catalog = current_database() AND table_schema = $1 AND table_name = $2";
@@ -21,6 +21,10 @@ const KEYS: &str = "SELECT CAST(to_json(constraint_column_names) AS VARCHAR)
       AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')";
 const INDEXES: &str = "SELECT expressions FROM duckdb_indexes()
     WHERE database_name = current_database() AND schema_name = $1 AND table_name = $2 AND is_unique";
+const CHECKS: &str = "SELECT expression, CAST(to_json(constraint_column_names) AS VARCHAR)
+    FROM duckdb_constraints()
+    WHERE database_name = current_database() AND schema_name = $1 AND table_name = $2
+      AND constraint_type = 'CHECK'";
 const DEFINITION: &str = "SELECT sql FROM duckdb_tables()
     WHERE database_name = current_database() AND schema_name = $1 AND table_name = $2";
 
@@ -29,6 +33,8 @@ struct Found {
     kind: Option<String>,
     columns: Vec<(String, String, bool, String)>,
     keys: Vec<Vec<String>>,
+    /// Conditions, and the columns in them.
+    checks: Vec<(String, Vec<String>)>,
     definition: String,
     has_fleet: bool,
 }
@@ -48,13 +54,13 @@ impl DuckDb {
         if schema == "public" && OF_THE_FLEET.contains(&table.as_str()) && found.has_fleet {
             return Err(Failure::schema(format!("{schema}.{table} is not for data")));
         }
-        if let Operation::Upsert { conflict_key } = &destination.operation {
+        if !destination.conflict_key.is_empty() {
             let sorted = |names: &[String]| {
                 let mut names = names.to_vec();
                 names.sort_unstable();
                 names
             };
-            if !found.keys.iter().any(|key| sorted(key) == sorted(conflict_key)) {
+            if !found.keys.iter().any(|key| sorted(key) == sorted(&destination.conflict_key)) {
                 return Err(no_key(destination));
             }
         }
@@ -70,11 +76,20 @@ impl DuckDb {
                 .iter()
                 .any(|now| default.to_ascii_lowercase().contains(now)),
             sameness: Sameness::Unknown,
+            // A look takes no number of a sequence.
+            default: (!default.is_empty() && !default.contains("nextval")).then_some(default),
             kind,
         });
         let quoted = format!("{}.{}", quote(schema), quote(table));
-        let table = Table::new(quoted, columns.collect(), destination.operation.key());
-        table.map(Look::Table).ok_or_else(|| no_key(destination))
+        let mut table = Table::new(quoted, columns.collect(), destination)
+            .ok_or_else(|| no_key(destination))?;
+        // Those of columns that are computed are left to the table.
+        let unique = found.keys.iter().filter_map(|key| places(&table.columns, key)).collect();
+        let checks = found.checks.into_iter().filter_map(|(condition, names)| {
+            Some(Check { condition, columns: places(&table.columns, &names)? })
+        });
+        table.demands = Demands { unique, checks: checks.collect() };
+        Ok(Look::Table(table))
     }
 
     async fn find(&self, schema: String, table: String) -> Result<Found, Failure> {
@@ -89,15 +104,18 @@ impl DuckDb {
             let mut columns = connection.prepare(COLUMNS)?;
             let columns = columns
                 .query_map(names, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
-            let mut keys: Vec<Vec<String>> = texts(KEYS)?
-                .iter()
-                .map(|text| serde_json::from_str(text).unwrap_or_default())
-                .collect();
+            let names_in = |text: &str| serde_json::from_str(text).unwrap_or_default();
+            let mut keys: Vec<Vec<String>> =
+                texts(KEYS)?.iter().map(|text| names_in(text)).collect();
+            let mut checks = connection.prepare(CHECKS)?;
+            let checks = checks
+                .query_map(names, |row| Ok((row.get(0)?, names_in(&row.get::<_, String>(1)?))))?;
             keys.extend(texts(INDEXES)?.iter().map(|text| expressions(text)));
             Ok(Found {
                 kind: texts(KIND)?.pop(),
                 columns: columns.collect::<duckdb::Result<_>>()?,
                 keys,
+                checks: checks.collect::<duckdb::Result<_>>()?,
                 definition: texts(DEFINITION)?.pop().unwrap_or_default(),
                 has_fleet: connection.query_row(&fleet, [], |row| row.get(0))?,
             })
@@ -105,12 +123,21 @@ impl DuckDb {
         Ok(self.duck.read("look the table up", look).await?)
     }
 
+    async fn has_schema(&self, name: String) -> Result<bool, Failure> {
+        let look = move |connection: &Connection| {
+            let sql = "SELECT count(*) > 0 FROM duckdb_schemas()
+                WHERE database_name = current_database() AND schema_name = $1";
+            connection.query_row(sql, [&name], |row| row.get(0))
+        };
+        Ok(self.duck.read("look the schema up", look).await?)
+    }
+
     pub(super) async fn create_table(
         &self,
         destination: &Destination,
         shape: &Shape,
     ) -> Result<(), Failure> {
-        let Destination { schema, table, operation, .. } = destination;
+        let Destination { schema, table, conflict_key, .. } = destination;
         if !is_plain(table) || !is_plain(schema) {
             let text = "a table is only made with a name of letters, digits and underscores";
             return Err(Failure::schema(text));
@@ -118,9 +145,17 @@ impl DuckDb {
         let name = format!("{}.{}", quote(schema), quote(table));
         let column = |(name, kind): &(String, Kind)| format!("{} {}", quote(name), type_of(*kind));
         let mut parts: Vec<String> = shape.columns.iter().map(column).collect();
-        if let Operation::Upsert { conflict_key } = operation {
+        if let Some((one, other)) = twins(shape) {
+            return Err(Failure::schema(format!(
+                "no table can be made: the keys {one:?} and {other:?} are one name to DuckDB"
+            )));
+        }
+        if !conflict_key.is_empty() {
             let key: Vec<String> = conflict_key.iter().map(|name| quote(name)).collect();
             parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
+        }
+        if schema != "public" && !self.has_schema(schema.clone()).await? {
+            return Err(no_schema(schema));
         }
         let schema = (schema == "public").then_some("CREATE SCHEMA IF NOT EXISTS public;");
         let sql = format!(
@@ -131,6 +166,14 @@ impl DuckDb {
         self.duck.reshape(move |connection| connection.execute_batch(&sql)).await?;
         Ok(())
     }
+}
+
+/// Two columns whose names differ only in their case.
+fn twins(shape: &Shape) -> Option<(&str, &str)> {
+    let names: Vec<&str> = shape.columns.iter().map(|(name, _)| name.as_str()).collect();
+    names.iter().enumerate().find_map(|(at, one)| {
+        names[..at].iter().find(|other| other.eq_ignore_ascii_case(one)).map(|other| (*other, *one))
+    })
 }
 
 /// The columns of an index, as they are told: `[a, '"b c"']`.

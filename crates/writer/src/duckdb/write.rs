@@ -1,8 +1,7 @@
-//! A batch in one transaction. Where it fails, the rows that cannot be stored are found without storing
-//! any: by asking which values their columns do not take, and, for what is still wrong then, by
-//! trying halves of it in transactions that are rolled back.
+//! A batch in one transaction. Where it fails, DuckDB is asked which of the rows it would refuse, and the
+//! others are stored; what it cannot be asked is found by storing smaller and smaller parts.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use lavra_db::duckdb::{self, Connection, params};
 
@@ -13,12 +12,10 @@ use crate::model::{FailedItem, Progress};
 use crate::store::{Claim, Keep, Stopped};
 use crate::table::Table;
 
-/// Rows that are tried together, where some fail.
+/// Rows that are stored together at most, where a look did not tell which of them fail.
 const PIECE: usize = 1000;
 /// Batches for which DuckDB needs more memory than it has.
 const LARGE: usize = 16 << 20;
-/// What ends a trial that went well.
-const TRIAL: &str = "only tried";
 
 /// A statement with its JSON array.
 type Statement = (String, String);
@@ -48,17 +45,7 @@ impl DuckDb {
                 first
             }
             Err(Stopped::Failed(failure)) if is_of_rows(&failure) => {
-                let mut first = None;
-                for piece in batch.parts(PIECE) {
-                    let failed = self.find_failed(table, &piece).await?;
-                    let bad = failed.iter().map(|item| item.index).collect();
-                    let good = statements(table, &piece, &piece.groups_without(&bad));
-                    let (after, said) =
-                        self.store(claim, &piece, &known, keep, good, failed).await?;
-                    known = after;
-                    first = first.or(said);
-                }
-                first
+                self.in_order(claim, table, whole, &mut known, keep).await?
             }
             Err(stopped) => return Err(stopped),
         };
@@ -124,88 +111,101 @@ impl DuckDb {
         Ok((after, failed.into_iter().next().map(|item| item.error)))
     }
 
-    /// The rows of a part that cannot be stored.
+    /// Without the rows that the table would refuse, as far as a look tells; where it is not enough, in
+    /// smaller and smaller parts, down to the one row that fails.
+    async fn in_order(
+        &self,
+        claim: &Claim,
+        table: &Table,
+        whole: Part<'_>,
+        known: &mut Progress,
+        keep: Keep,
+    ) -> Result<Option<String>, Stopped> {
+        let mut first = None;
+        let mut parts = vec![whole];
+        while let Some(part) = parts.pop() {
+            let mut failed = self.find_failed(table, &part).await?;
+            let bad = failed.iter().map(|item| item.index).collect();
+            let good = statements(table, &part, &part.groups_without(&bad));
+            let mut stored = self.store(claim, &part, known, keep, good, failed.clone()).await;
+            if let Err(Stopped::Failed(failure)) = &stored
+                && is_of_rows(failure)
+            {
+                let [row] = part.rows() else {
+                    let most = PIECE.min(part.rows().len().div_ceil(2));
+                    parts.extend(part.pieces(most).into_iter().rev());
+                    continue;
+                };
+                failed.push(part.failed(row, plain(&failure.message)));
+                stored = self.store(claim, &part, known, keep, Vec::new(), failed).await;
+            }
+            let (after, said) = stored?;
+            *known = after;
+            first = first.or(said);
+        }
+        Ok(first)
+    }
+
+    /// The rows of a part that the table would refuse, with why.
     async fn find_failed(
         &self,
         table: &Table,
         part: &Part<'_>,
     ) -> Result<Vec<FailedItem>, Failure> {
-        let mut failed = Vec::new();
-        for group in part.groups() {
-            let sql = sql::misfits(table, group.signature);
-            let array = part.array(group.rows.iter().copied());
-            let look = move |connection: &Connection| {
-                let mut statement = connection.prepare(&sql)?;
-                let rows = statement.query_map([&array], |row| Ok((row.get(0)?, row.get(1)?)))?;
-                rows.collect::<duckdb::Result<Vec<(i64, String)>>>()
-            };
-            let misfits = self.duck.read("look for values that do not fit", look).await?;
-            failed.extend(misfits.into_iter().filter_map(|(place, reason)| {
-                group.rows.get(place as usize).map(|row| part.failed(row, reason))
-            }));
-        }
-        // Whatever else there may be: halves are tried until the rows are found. One of the same key
-        // that stands before takes the place of one that failed, and may fail as well.
-        let mut indices: HashSet<u64> = failed.iter().map(|item| item.index).collect();
+        let mut failed: BTreeMap<u64, FailedItem> = BTreeMap::new();
         loop {
-            let found = self.halve_and_try(table, part, part.groups_without(&indices)).await?;
-            if found.is_empty() {
-                return Ok(failed);
+            let bad: HashSet<u64> = failed.keys().copied().collect();
+            let mut judged = Vec::new();
+            for group in part.groups_without(&bad) {
+                judged.extend(self.judge(table, part, &group).await?);
             }
-            indices.extend(found.iter().map(|item| item.index));
-            failed.extend(found);
+            judged.sort_by_key(|(row, ..)| row.index);
+            let mut taken: HashSet<(usize, String)> = HashSet::new();
+            for (row, reason, keys) in judged {
+                let keys: Vec<(usize, String)> =
+                    keys.into_iter().enumerate().filter_map(|(at, key)| Some((at, key?))).collect();
+                let again = || keys.iter().find(|key| taken.contains(*key));
+                let again = || again().map(|(_, key)| format!("{}{key}", sql::DUPLICATE));
+                match reason.or_else(again) {
+                    Some(reason) => drop(failed.insert(row.index, part.failed(row, reason))),
+                    None => taken.extend(keys),
+                }
+            }
+            // One of the same key that stands before takes the place of one that fails, and may fail as well.
+            if failed.len() == bad.len() || table.key.is_empty() {
+                return Ok(failed.into_values().collect());
+            }
         }
     }
 
-    async fn halve_and_try(
+    /// Of each row why the table would refuse it, and its unique keys. Where the question itself fails,
+    /// nothing is known.
+    async fn judge<'a>(
         &self,
         table: &Table,
         part: &Part<'_>,
-        groups: Vec<Group<'_>>,
-    ) -> Result<Vec<FailedItem>, Failure> {
-        let mut failed = Vec::new();
-        let mut halves = vec![groups];
-        while let Some(groups) = halves.pop() {
-            let rows: usize = groups.iter().map(|group| group.rows.len()).sum();
-            if rows == 0 {
-                continue;
-            }
-            let Some(error) = self.try_out(statements(table, part, &groups)).await? else {
-                continue;
-            };
-            match groups.iter().flat_map(|group| &group.rows).next() {
-                Some(row) if rows == 1 => failed.push(part.failed(row, error)),
-                _ => {
-                    let (one, other) = halve(groups, rows / 2);
-                    halves.push(other);
-                    halves.push(one);
-                }
-            }
-        }
-        Ok(failed)
-    }
-
-    /// What is wrong with these, if anything is; nothing is stored.
-    async fn try_out(&self, statements: Vec<Statement>) -> Result<Option<String>, Failure> {
-        let tried: lavra_db::Result<()> = self
-            .duck
-            .write("try rows", move |tx| {
-                for (sql, array) in &statements {
-                    tx.execute(sql, [array])?;
-                }
-                Err(duckdb::Error::InvalidParameterName(TRIAL.into()))
-            })
-            .await;
-        match tried {
-            Ok(()) => Ok(None),
-            Err(lavra_db::Error::Duck { source, .. }) if source.to_string().contains(TRIAL) => {
-                Ok(None)
-            }
+        group: &Group<'a>,
+    ) -> Result<Vec<(&'a Row, Option<String>, Vec<Option<String>>)>, Failure> {
+        let sql = sql::judged(table, group.signature);
+        let array = part.array(group.rows.iter().copied());
+        let look = move |connection: &Connection| {
+            let mut statement = connection.prepare(&sql)?;
+            let told = |row: &duckdb::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+            let rows = statement.query_map([&array], told)?;
+            rows.collect::<duckdb::Result<Vec<(i64, Option<String>, String)>>>()
+        };
+        let told = match self.duck.read("look for rows that do not fit", look).await {
+            Ok(told) => told,
             Err(error) => {
                 let failure = Failure::from(error);
-                if is_of_rows(&failure) { Ok(Some(plain(&failure.message))) } else { Err(failure) }
+                return if is_of_rows(&failure) { Ok(Vec::new()) } else { Err(failure) };
             }
-        }
+        };
+        let judged = told.into_iter().filter_map(|(place, reason, keys)| {
+            let row = *group.rows.get(place as usize)?;
+            Some((row, reason, serde_json::from_str(&keys).unwrap_or_default()))
+        });
+        Ok(judged.collect())
     }
 }
 
@@ -214,23 +214,6 @@ fn statements(table: &Table, part: &Part<'_>, groups: &[Group<'_>]) -> Vec<State
         (sql::of_array(table, group.signature), part.array(group.rows.iter().copied()))
     };
     groups.iter().map(one).collect()
-}
-
-/// The first `count` rows, and the others.
-fn halve(groups: Vec<Group<'_>>, mut count: usize) -> (Vec<Group<'_>>, Vec<Group<'_>>) {
-    let (mut one, mut other) = (Vec::new(), Vec::new());
-    for mut group in groups {
-        let rest: Vec<&Row> = group.rows.split_off(count.min(group.rows.len()));
-        count -= group.rows.len();
-        let signature = group.signature;
-        if !group.rows.is_empty() {
-            one.push(group);
-        }
-        if !rest.is_empty() {
-            other.push(Group { signature, rows: rest });
-        }
-    }
-    (one, other)
 }
 
 fn is_of_rows(failure: &Failure) -> bool {

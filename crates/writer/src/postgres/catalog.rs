@@ -6,8 +6,8 @@ use super::Postgres;
 use super::jobs::get;
 use crate::failure::Failure;
 use crate::infer::{Kind, Shape, is_plain};
-use crate::order::{Destination, Operation};
-use crate::store::{Look, OF_THE_FLEET, no_key, refusal};
+use crate::order::Destination;
+use crate::store::{Look, OF_THE_FLEET, no_key, no_schema, refusal};
 use crate::table::{Column, Sameness, Table, quote};
 
 const RELATION: &str = "SELECT c.oid, c.relkind::text AS relkind,
@@ -73,10 +73,11 @@ impl Postgres {
                 is_list: get(&row, "is_list")?,
                 is_required: get(&row, "is_required")?,
                 is_now: get(&row, "is_now")?,
+                default: None,
             });
         }
-        if let Operation::Upsert { conflict_key } = &destination.operation {
-            let mut wanted = conflict_key.clone();
+        if !destination.conflict_key.is_empty() {
+            let mut wanted = destination.conflict_key.clone();
             wanted.sort_unstable();
             let mut is_unique = false;
             for row in self.pg.query(operation, KEYS, &oid).await? {
@@ -89,7 +90,7 @@ impl Postgres {
             }
         }
         let quoted = get(row, "quoted")?;
-        let table = Table::new(quoted, columns, destination.operation.key());
+        let table = Table::new(quoted, columns, destination);
         let mut table = table.ok_or_else(|| no_key(destination))?;
         table.takes_copies = get(row, "takes_copies")?;
         Ok(Look::Table(table))
@@ -105,7 +106,7 @@ impl Postgres {
         destination: &Destination,
         shape: &Shape,
     ) -> Result<(), Failure> {
-        let Destination { schema, table, operation, .. } = destination;
+        let Destination { schema, table, conflict_key, .. } = destination;
         if !is_plain(table) {
             let text = "a table is only made with a name of letters, digits and underscores";
             return Err(Failure::schema(text));
@@ -114,13 +115,13 @@ impl Postgres {
             "SELECT quote_ident(nspname) AS quoted FROM pg_catalog.pg_namespace WHERE nspname = $1";
         let rows = self.pg.query("look the schema up", sql, &[(schema as _, Type::TEXT)]).await?;
         let Some(row) = rows.first() else {
-            return Err(Failure::schema(format!("there is no schema {schema:?}")));
+            return Err(no_schema(schema));
         };
         let name = format!("{}.{}", get::<String>(row, "quoted")?, quote(table));
         let columns =
             shape.columns.iter().map(|(name, kind)| format!("{} {}", quote(name), type_of(*kind)));
         let mut parts: Vec<String> = columns.collect();
-        if let Operation::Upsert { conflict_key } = operation {
+        if !conflict_key.is_empty() {
             let key: Vec<String> = conflict_key.iter().map(|name| quote(name)).collect();
             parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::batch::{Part, Row};
-use crate::table::{Column, Signature, Table};
+use crate::table::{Column, Sameness, Signature, Table};
 
 /// The values of a row, with the whole element last where a column takes that.
 pub(super) fn texts<'a>(
@@ -24,7 +24,8 @@ fn text<'a>(column: &Column, value: &'a str) -> Option<Cow<'a, str>> {
         return None;
     }
     if column.is_json || column.is_list || !value.starts_with('"') {
-        return Some(Cow::Borrowed(value));
+        let is_whole = column.sameness == Sameness::Integer;
+        return Some(Cow::Borrowed(if is_whole { whole(value) } else { value }));
     }
     let inner = &value[1..value.len() - 1];
     if !inner.contains('\\') {
@@ -32,6 +33,14 @@ fn text<'a>(column: &Column, value: &'a str) -> Option<Cow<'a, str>> {
     }
     // It was looked at when it came.
     serde_json::from_str::<String>(value).ok().map(Cow::Owned)
+}
+
+/// A number without a fraction of zeros, which many programs write after whole numbers.
+fn whole(number: &str) -> &str {
+    match number.split_once('.') {
+        Some((whole, zeros)) if zeros.bytes().all(|digit| digit == b'0') => whole,
+        _ => number,
+    }
 }
 
 /// Adds a row in the text format of COPY.

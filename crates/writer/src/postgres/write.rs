@@ -166,7 +166,7 @@ impl Write<'_> {
         progress: &mut Progress,
     ) -> Result<Option<String>, Stopped> {
         let (mut first, mut has_bad) = (None, false);
-        let pieces = batch.parts(PIECE);
+        let pieces = batch.whole().pieces(PIECE);
         for piece in &pieces {
             // The only one has been tried, and bad rows seldom come alone.
             let way = if pieces.len() == 1 || has_bad { Way::OneByOne } else { Way::AtOnce };

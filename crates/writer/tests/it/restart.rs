@@ -63,7 +63,7 @@ async fn an_insert_is_stored_once_over_kills(mut world: World) {
     world.start_with(small()).await;
     let site = slow(300).await;
     let mut order = from_url("plain", &site.url("/x"), "ads");
-    order["config"]["operation"] = json!("insert");
+    order["config"] = json!({ "table": "plain", "operation": "insert" });
     let (_, answer) = world.post(&order).await;
     let id = answer["job_id"].as_str().unwrap().to_owned();
     for mark in [40, 120, 200] {
