@@ -28,6 +28,9 @@ pub enum Error {
     #[error("the export failed: {0}")]
     Export(#[source] Box<dyn std::error::Error + Send + Sync>),
 
+    #[error("nothing of {0:?} was extracted here; `lavra extract run {0}` does it")]
+    NothingExtracted(String),
+
     /// A request of the user that makes no sense.
     #[error("{0}")]
     Invalid(String),

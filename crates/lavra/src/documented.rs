@@ -135,6 +135,53 @@ fn every_setting_is_documented() {
     assert_eq!(unique, settings::keys());
 }
 
+/// The settings whose documented default is a number, or words of code.
+fn defaults() -> Vec<(String, toml::Value)> {
+    let heads = [
+        "| `lavra.toml` |",
+        "| `lavra.toml`, fleet |",
+        "| `lavra.toml`, writer |",
+        "| `lavra.toml`, worker |",
+    ];
+    let of_all = table(CONFIGURATION, "| flag |").into_iter().map(|row| (row[2], row[3]));
+    let of_parts = heads.into_iter().flat_map(|head| table(CONFIGURATION, head));
+    let rows = of_all.chain(of_parts.map(|row| (row[0], row[1])));
+    let value = |text: &str| match text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
+        Some(word) => Some(toml::Value::from(word)),
+        None => text.parse::<i64>().ok().map(toml::Value::from),
+    };
+    rows.filter_map(|(key, text)| Some((quoted(key).next()?.to_owned(), value(text)?))).collect()
+}
+
+fn file(key: &str, value: &toml::Value) -> String {
+    format!("{key} = {value}")
+}
+
+#[test]
+fn every_documented_default_is_the_default() {
+    // They are used elsewhere, or another setting stands in for them.
+    let elsewhere = [
+        "broker_prefix",
+        "writer.listen",
+        "worker.listen",
+        "worker.data",
+        "worker.source",
+        "fleet.proxy_test_url",
+    ];
+    let usual = settings::effect("");
+    let mut seen = 0;
+    for (key, value) in defaults().iter().filter(|(key, _)| !elsewhere.contains(&key.as_str())) {
+        assert_eq!(settings::effect(&file(key, value)), usual, "{key} is not {value} by default");
+        let other = match value {
+            toml::Value::Integer(number) => toml::Value::from(number * 2 + 1),
+            _ => toml::Value::from("another"),
+        };
+        assert_ne!(settings::effect(&file(key, &other)), usual, "{key} changes nothing");
+        seen += 1;
+    }
+    assert!(seen > 45, "only {seen} defaults were found");
+}
+
 #[test]
 fn every_variable_is_documented_with_its_flag() {
     let with_flags = flags(&Cli::command());

@@ -80,6 +80,9 @@ pub(crate) fn code(error: &anyhow::Error) -> String {
         if let Some(error) = cause.downcast_ref::<lavra_db::Error>() {
             return Some(Code::from(error).as_str().to_owned());
         }
+        if let Some(error) = cause.downcast_ref::<lavra_extract::Error>() {
+            return of_extraction(error).map(str::to_owned);
+        }
         if let Some(refused) = cause.downcast_ref::<Refused>() {
             return Some(refused.code.clone());
         }
@@ -92,6 +95,17 @@ pub(crate) fn code(error: &anyhow::Error) -> String {
         Some(own.as_str().to_owned())
     });
     known.unwrap_or_else(|| OwnCode::Error.as_str().to_owned())
+}
+
+fn of_extraction(error: &lavra_extract::Error) -> Option<&'static str> {
+    use lavra_extract::Error;
+    match error {
+        Error::Database(error) => Some(Code::from(error).as_str()),
+        Error::Tasks(error) => Some(Code::from(error).as_str()),
+        Error::NothingExtracted(_) => Some(Code::SourceNotFound.as_str()),
+        Error::Source(_) | Error::Invalid(_) => Some(OwnCode::BadUsage.as_str()),
+        Error::Unreadable(_) | Error::Illegal(_) | Error::Ended(_) | Error::Export(_) => None,
+    }
 }
 
 /// A mistake in what was typed or configured.

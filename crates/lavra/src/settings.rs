@@ -19,6 +19,9 @@ use crate::exit::BadUsage;
 const DEFAULT_FILE: &str = "lavra.toml";
 const DEFAULT_DATABASE: &str = "lavra.duckdb";
 const DEFAULT_ARTEFACTS: &str = "lavra-artefacts";
+const CLEANUP_CRON: &str = "17 3 * * *";
+/// A process that is silent for so long is dead.
+const STALE: Duration = Duration::from_secs(10);
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 
 /// `lavra.toml`.
@@ -266,7 +269,7 @@ impl Settings {
             Some(name) => Schema::parse(name)?,
             None => environment.schema()?,
         };
-        let stale = millis(file.tasks.stale_ms, Duration::from_secs(10));
+        let stale = millis(file.tasks.stale_ms, STALE);
         Ok(Self {
             target,
             schema,
@@ -284,7 +287,7 @@ impl Settings {
             runner: runner(options, &file.runner, stale),
             stale,
             backoff: backoff(&file.tasks),
-            cleanup_cron: file.tasks.cleanup_cron.unwrap_or_else(|| "17 3 * * *".into()),
+            cleanup_cron: file.tasks.cleanup_cron.unwrap_or_else(|| CLEANUP_CRON.into()),
             types: file.tasks.types,
             retention: file.retention,
             fleet: timing(&file.fleet),
@@ -394,6 +397,23 @@ pub(crate) fn keys() -> std::collections::BTreeSet<String> {
     let mut keys = Vec::new();
     collect("", &serde_json::to_value(file).unwrap(), &mut keys);
     keys.into_iter().collect()
+}
+
+/// What comes of a file, where it can be said by a number or a word.
+#[cfg(test)]
+pub(crate) fn effect(text: &str) -> String {
+    let file: File = toml::from_str(text).unwrap();
+    let stale = millis(file.tasks.stale_ms, STALE);
+    let mut runner = runner(&Options::default(), &file.runner, stale);
+    runner.name.clear();
+    let cron = file.tasks.cleanup_cron.as_deref().unwrap_or(CLEANUP_CRON).to_owned();
+    let places = [
+        file.listen.unwrap_or_else(|| DEFAULT_LISTEN.into()),
+        file.artefacts.unwrap_or_else(|| DEFAULT_ARTEFACTS.into()),
+    ];
+    let limits = crate::commands::writer::config(&crate::cli::Writer::default(), &file.writer);
+    let fleet = (timing(&file.fleet), backoff(&file.tasks), file.retention);
+    format!("{:?}", (places, runner, cron, fleet, file.worker.timing(), limits.unwrap().limits))
 }
 
 #[cfg(test)]

@@ -38,8 +38,18 @@ pub struct Pointer {
     pub sha256: String,
 }
 
+/// Where a machine of a cloud asks for its role, which is asked where nothing else gives credentials.
+const ROLES: &str = "169.254.";
+
 fn failed(operation: &'static str) -> impl Fn(object_store::Error) -> Error {
-    move |source| Error::Artefact { operation, source }
+    move |source| {
+        if format!("{source:?}").contains(ROLES) {
+            let text = "there are no credentials for the bucket: set AWS_ACCESS_KEY_ID and \
+                        AWS_SECRET_ACCESS_KEY (and AWS_ENDPOINT for others than Amazon's)";
+            return Error::Invalid(text.into());
+        }
+        Error::Artefact { operation, source }
+    }
 }
 
 impl Artefacts {

@@ -69,10 +69,7 @@ async fn extracted(database: &Database, source: &Source) -> Result<Arc<dyn Store
     if has_tables(database, &source.name).await? {
         return Ok(store_of(database, &source.name));
     }
-    Err(Error::Invalid(format!(
-        "nothing of {0:?} was extracted here; `lavra extract run {0}` does it",
-        source.name
-    )))
+    Err(Error::NothingExtracted(source.name.clone()))
 }
 
 /// Work that can be told to stop, until it ends.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Writer {
     /// Where to listen; beyond this machine only with an API key [default: 127.0.0.1:8091].
     #[arg(long, value_name = "HOST:PORT", env = "LAVRA_WRITER_LISTEN", hide_env_values = true)]

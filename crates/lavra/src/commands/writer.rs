@@ -115,7 +115,7 @@ async fn listener(args: &Writer, file: &WriterFile, has_key: bool) -> anyhow::Re
     place.listen().await
 }
 
-fn config(args: &Writer, file: &WriterFile) -> anyhow::Result<Config> {
+pub(crate) fn config(args: &Writer, file: &WriterFile) -> anyhow::Result<Config> {
     let either = |flags: &Vec<String>, file: &Vec<String>| {
         if flags.is_empty() { file.clone() } else { flags.clone() }
     };

@@ -115,6 +115,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_opened() {
     assert!(!place.directory.path().join("lavra.duckdb").exists(), "nothing was opened");
     let audited = place.run(&["extract", "audit", "pncp"]);
     assert!(said(&audited).contains("nothing of \"pncp\" was extracted here"), "{audited:?}");
+    assert!(said(&audited).contains("error[source_not_found]"), "{audited:?}");
 }
 
 #[test]

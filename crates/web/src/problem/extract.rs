@@ -10,6 +10,7 @@ impl From<Error> for Problem {
             Error::Database(error) => error.into(),
             Error::Tasks(error) => error.into(),
             Error::Source(_) | Error::Invalid(_) => Self::invalid(error.to_string()),
+            Error::NothingExtracted(_) => Self::new(Code::SourceNotFound, error.to_string()),
             Error::Illegal(_) => Self::new(Code::IllegalTransition, error.to_string()),
             Error::Unreadable(_) | Error::Ended(_) | Error::Export(_) => {
                 tracing::error!(%error, "extraction failed");
