@@ -78,6 +78,16 @@ pub struct Progress {
     pub unknown_keys: BTreeMap<String, u64>,
 }
 
+impl Progress {
+    /// Takes what is known of a batch, also of one that failed after a part of it was stored: an
+    /// insert that is begun again must not begin before that.
+    pub(crate) fn catch_up(&mut self, known: Self) {
+        if known.processed > self.processed {
+            *self = known;
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     pub id: JobId,

@@ -39,18 +39,18 @@ impl DuckDb {
         }
         let whole = batch.whole();
         let all = statements(table, &whole, &whole.groups());
-        let first = match self.store(claim, &whole, &known, keep, all, Vec::new()).await {
+        let written = match self.store(claim, &whole, &known, keep, all, Vec::new()).await {
             Ok((after, first)) => {
                 known = after;
-                first
+                Ok(first)
             }
             Err(Stopped::Failed(failure)) if is_of_rows(&failure) => {
-                self.in_order(claim, table, whole, &mut known, keep).await?
+                self.in_order(claim, table, whole, &mut known, keep).await
             }
-            Err(stopped) => return Err(stopped),
+            Err(stopped) => Err(stopped),
         };
-        *progress = known;
-        Ok(first)
+        progress.catch_up(known);
+        written
     }
 
     async fn store(

@@ -64,13 +64,13 @@ impl Postgres {
             Ok(way) => write.try_part(&batch.whole(), &mut known, way).await,
             Err(trouble) => Err(trouble),
         };
-        let first = match written {
-            Ok(first) => first,
-            Err(Trouble::Row) => write.in_order(batch, &mut known).await?,
-            Err(Trouble::Stopped(stopped)) => return Err(stopped),
+        let written = match written {
+            Ok(first) => Ok(first),
+            Err(Trouble::Row) => write.in_order(batch, &mut known).await,
+            Err(Trouble::Stopped(stopped)) => Err(stopped),
         };
-        *progress = known;
-        Ok(first)
+        progress.catch_up(known);
+        written
     }
 }
 

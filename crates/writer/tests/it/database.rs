@@ -8,6 +8,7 @@ lavra_testkit::on_servers!(
     identifiers_are_the_catalogs_whatever_they_hold,
     types_of_the_users_own_are_known,
     a_trigger_that_raises_fails_its_rows_only,
+    an_insert_that_fails_between_two_pieces_goes_on_after_the_first,
     two_writers_of_the_same_keys_do_not_stop_each_other,
     only_tables_that_were_opened_are_written,
     a_table_with_rules_is_not_written_past_them,
@@ -82,6 +83,33 @@ async fn a_trigger_that_raises_fails_its_rows_only(mut world: World) {
         .await;
     assert_eq!(failed(&job)[&1]["error"], "v is no", "{job}");
     assert_eq!(world.count("public.watched").await, 2);
+}
+
+/// The first piece has a bad row, the second loses against others until the whole job is begun again.
+async fn an_insert_that_fails_between_two_pieces_goes_on_after_the_first(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.busy (id int, price int CHECK (price > 0));
+             CREATE SEQUENCE public.busy_times;
+             CREATE FUNCTION public.be_busy() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 IF NEW.id = 1500 AND nextval('public.busy_times') < 15 THEN
+                     RAISE EXCEPTION 'busy' USING ERRCODE = '40001';
+                 END IF;
+                 RETURN NEW;
+             END $$;
+             CREATE TRIGGER be_busy BEFORE INSERT ON public.busy FOR EACH ROW
+                 EXECUTE FUNCTION public.be_busy()",
+        )
+        .await;
+    world.start().await;
+    let element = |id: i32| json!({ "id": id, "price": if id == 5 { -1 } else { 1 } });
+    let mut order = inline("busy", &(0..2000).map(element).collect());
+    order["config"] = json!({ "table": "busy", "operation": "insert" });
+    let job = world.run(&order).await;
+    assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [5], "{job}");
+    assert_eq!(job["progress"]["success_count"], 1999, "{job}");
+    let rows = world.ask("SELECT count(*) AS n, count(DISTINCT id) AS d FROM public.busy").await;
+    assert_eq!(json!(rows), json!([[1999, 1999]]));
 }
 
 async fn two_writers_of_the_same_keys_do_not_stop_each_other(mut world: World) {
