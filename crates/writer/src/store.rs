@@ -71,8 +71,13 @@ impl Keep {
     }
 }
 
+/// All that is asked of an engine.
+pub(crate) trait Store: Jobs + Tables + Writes + Send + Sync + Debug {}
+
+impl<T: Jobs + Tables + Writes + Send + Sync + Debug> Store for T {}
+
 #[async_trait]
-pub(crate) trait Store: Send + Sync + Debug {
+pub(crate) trait Jobs {
     /// Whether the database answers.
     async fn probe(&self) -> Result<(), Failure>;
 
@@ -103,20 +108,6 @@ pub(crate) trait Store: Send + Sync + Debug {
     /// From the beginning: what came of it before is gone.
     async fn restart(&self, claim: &Claim) -> Result<(), Stopped>;
 
-    async fn look(&self, destination: &Destination) -> Result<Look, Failure>;
-
-    async fn create(&self, destination: &Destination, shape: &Shape) -> Result<(), Failure>;
-
-    /// Stores a batch with what is known of the job after it. `progress` is that before it.
-    async fn write(
-        &self,
-        claim: &Claim,
-        table: &Table,
-        batch: &Batch,
-        progress: &mut Progress,
-        keep: Keep,
-    ) -> Result<Option<String>, Stopped>;
-
     async fn end(
         &self,
         claim: &Claim,
@@ -131,6 +122,27 @@ pub(crate) trait Store: Send + Sync + Debug {
 
     /// Removes jobs that ended long ago.
     async fn forget(&self, kept: Duration) -> Result<(), Failure>;
+}
+
+#[async_trait]
+pub(crate) trait Tables {
+    async fn look(&self, destination: &Destination) -> Result<Look, Failure>;
+
+    async fn create(&self, destination: &Destination, shape: &Shape) -> Result<(), Failure>;
+}
+
+#[async_trait]
+pub(crate) trait Writes {
+    /// Stores a batch with what is known of the job after it. `progress` is that before it. Says what is
+    /// wrong with the first row that failed, if one did.
+    async fn write(
+        &self,
+        claim: &Claim,
+        table: &Table,
+        batch: &Batch,
+        progress: &mut Progress,
+        keep: Keep,
+    ) -> Result<Option<String>, Stopped>;
 }
 
 /// Why a destination is refused whatever its catalog says.

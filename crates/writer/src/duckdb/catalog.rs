@@ -1,12 +1,13 @@
 //! What DuckDB's catalog says of a table, and making one.
 
+use async_trait::async_trait;
 use lavra_db::duckdb::{self, Connection};
 
 use super::DuckDb;
 use crate::failure::Failure;
 use crate::infer::{Kind, Shape, is_plain};
 use crate::order::Destination;
-use crate::store::{Look, OF_THE_FLEET, no_key, no_schema, refusal};
+use crate::store::{Look, OF_THE_FLEET, Tables, no_key, no_schema, refusal};
 use crate::table::{Check, Column, Demands, Sameness, Table, places, quote};
 
 const KIND: &str = "SELECT table_type FROM information_schema.tables
@@ -39,8 +40,9 @@ struct Found {
     has_fleet: bool,
 }
 
-impl DuckDb {
-    pub(super) async fn look_up(&self, destination: &Destination) -> Result<Look, Failure> {
+#[async_trait]
+impl Tables for DuckDb {
+    async fn look(&self, destination: &Destination) -> Result<Look, Failure> {
         if let Some(failure) = refusal(destination, self.duck.schema().name(), &self.tables) {
             return Err(failure);
         }
@@ -92,6 +94,39 @@ impl DuckDb {
         Ok(Look::Table(table))
     }
 
+    async fn create(&self, destination: &Destination, shape: &Shape) -> Result<(), Failure> {
+        let Destination { schema, table, conflict_key, .. } = destination;
+        if !is_plain(table) || !is_plain(schema) {
+            let text = "a table is only made with a name of letters, digits and underscores";
+            return Err(Failure::schema(text));
+        }
+        let name = format!("{}.{}", quote(schema), quote(table));
+        let column = |(name, kind): &(String, Kind)| format!("{} {}", quote(name), type_of(*kind));
+        let mut parts: Vec<String> = shape.columns.iter().map(column).collect();
+        if let Some((one, other)) = twins(shape) {
+            return Err(Failure::schema(format!(
+                "no table can be made: the keys {one:?} and {other:?} are one name to DuckDB"
+            )));
+        }
+        if !conflict_key.is_empty() {
+            let key: Vec<String> = conflict_key.iter().map(|name| quote(name)).collect();
+            parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
+        }
+        if schema != "public" && !self.has_schema(schema.clone()).await? {
+            return Err(no_schema(schema));
+        }
+        let schema = (schema == "public").then_some("CREATE SCHEMA IF NOT EXISTS public;");
+        let sql = format!(
+            "{} CREATE TABLE IF NOT EXISTS {name} ({})",
+            schema.unwrap_or_default(),
+            parts.join(", ")
+        );
+        self.duck.reshape(move |connection| connection.execute_batch(&sql)).await?;
+        Ok(())
+    }
+}
+
+impl DuckDb {
     async fn find(&self, schema: String, table: String) -> Result<Found, Failure> {
         let fleet = self.duck.sql(
             "SELECT count(*) > 0 FROM kodus_workflow.schema_migrations WHERE id = 'fleet:001'",
@@ -130,41 +165,6 @@ impl DuckDb {
             connection.query_row(sql, [&name], |row| row.get(0))
         };
         Ok(self.duck.read("look the schema up", look).await?)
-    }
-
-    pub(super) async fn create_table(
-        &self,
-        destination: &Destination,
-        shape: &Shape,
-    ) -> Result<(), Failure> {
-        let Destination { schema, table, conflict_key, .. } = destination;
-        if !is_plain(table) || !is_plain(schema) {
-            let text = "a table is only made with a name of letters, digits and underscores";
-            return Err(Failure::schema(text));
-        }
-        let name = format!("{}.{}", quote(schema), quote(table));
-        let column = |(name, kind): &(String, Kind)| format!("{} {}", quote(name), type_of(*kind));
-        let mut parts: Vec<String> = shape.columns.iter().map(column).collect();
-        if let Some((one, other)) = twins(shape) {
-            return Err(Failure::schema(format!(
-                "no table can be made: the keys {one:?} and {other:?} are one name to DuckDB"
-            )));
-        }
-        if !conflict_key.is_empty() {
-            let key: Vec<String> = conflict_key.iter().map(|name| quote(name)).collect();
-            parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
-        }
-        if schema != "public" && !self.has_schema(schema.clone()).await? {
-            return Err(no_schema(schema));
-        }
-        let schema = (schema == "public").then_some("CREATE SCHEMA IF NOT EXISTS public;");
-        let sql = format!(
-            "{} CREATE TABLE IF NOT EXISTS {name} ({})",
-            schema.unwrap_or_default(),
-            parts.join(", ")
-        );
-        self.duck.reshape(move |connection| connection.execute_batch(&sql)).await?;
-        Ok(())
     }
 }
 

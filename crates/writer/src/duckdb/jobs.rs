@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use jiff::SignedDuration;
 use lavra_db::duckdb::{self, Connection, OptionalExt, Row, params};
 use lavra_db::{micros, timestamp};
@@ -10,15 +11,21 @@ use uuid::Uuid;
 use super::DuckDb;
 use crate::failure::Failure;
 use crate::model::{FailedItem, Job, JobId, Outcome, Progress, Status};
-use crate::store::{Added, Claim, Stopped};
+use crate::store::{Added, Claim, Jobs, Stopped};
 
 const JOB: &str = "SELECT job_id, status, total, processed, success_count, failed_count, \
     duplicate_count, unknown_keys, error_code, error_message, epoch_us(created_at), \
     epoch_us(started_at), epoch_us(completed_at), request, has_headers, token \
     FROM kodus_workflow.writer_jobs";
 
-impl DuckDb {
-    pub(super) async fn add_job(
+#[async_trait]
+impl Jobs for DuckDb {
+    async fn probe(&self) -> Result<(), Failure> {
+        let look = |connection: &Connection| connection.execute_batch("SELECT 1");
+        Ok(self.duck.read("look whether the database answers", look).await?)
+    }
+
+    async fn add(
         &self,
         id: &JobId,
         request: &str,
@@ -50,14 +57,14 @@ impl DuckDb {
         Ok(self.duck.write("add a job", job).await?)
     }
 
-    pub(super) async fn read_job(&self, id: &JobId) -> Result<Option<Job>, Failure> {
+    async fn job(&self, id: &JobId) -> Result<Option<Job>, Failure> {
         let read = self.duck.schema().apply(JOB).into_owned() + " WHERE job_id = $1";
         let id = id.clone();
         let look = move |connection: &Connection| stored(connection, &read, &id);
         Ok(self.duck.read("read a job", look).await?.map(|(job, _)| job))
     }
 
-    pub(super) async fn read_failed_items(
+    async fn failed_items(
         &self,
         id: &JobId,
         after: Option<u64>,
@@ -82,8 +89,13 @@ impl DuckDb {
         Ok(self.duck.read("read failed items", look).await?)
     }
 
+    /// Nobody else could miss it.
+    async fn beat(&self, _: Uuid, _: Duration) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// A job that another process had is nobody's: the file has one owner at a time.
-    pub(super) async fn claim_next(&self, process: Uuid) -> Result<Option<Claim>, Failure> {
+    async fn claim(&self, process: Uuid, _: Duration) -> Result<Option<Claim>, Failure> {
         let next = self.duck.schema().apply(JOB).into_owned()
             + " WHERE completed_at IS NULL AND (held_by IS NULL OR held_by <> $1)
                 ORDER BY created_at, job_id LIMIT 1";
@@ -109,7 +121,7 @@ impl DuckDb {
         Ok(self.duck.write("claim a job", job).await?)
     }
 
-    pub(super) async fn reset(&self, claim: &Claim) -> Result<(), Stopped> {
+    async fn restart(&self, claim: &Claim) -> Result<(), Stopped> {
         let delete =
             self.duck.sql("DELETE FROM kodus_workflow.writer_failed_items WHERE job_id = $1");
         let reset = self.duck.sql(
@@ -126,7 +138,7 @@ impl DuckDb {
         .await
     }
 
-    pub(super) async fn end_job(
+    async fn end(
         &self,
         claim: &Claim,
         progress: &Progress,
@@ -152,7 +164,7 @@ impl DuckDb {
         .await
     }
 
-    pub(super) async fn give_back(&self, claim: &Claim) -> Result<(), Failure> {
+    async fn release(&self, claim: &Claim) -> Result<(), Failure> {
         let sql =
             self.duck.sql("UPDATE kodus_workflow.writer_jobs SET held_by = NULL WHERE job_id = $1");
         let given = self.guarded("give a job back", claim, move |tx, id| {
@@ -165,7 +177,11 @@ impl DuckDb {
         }
     }
 
-    pub(super) async fn remove_old_jobs(&self, kept: Duration) -> Result<(), Failure> {
+    async fn leave(&self, _: Uuid) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    async fn forget(&self, kept: Duration) -> Result<(), Failure> {
         let kept = SignedDuration::try_from(kept).unwrap_or(SignedDuration::MAX);
         let now = self.duck.clock().now();
         let Ok(before) = now.checked_sub(kept) else { return Ok(()) };
@@ -185,7 +201,9 @@ impl DuckDb {
         };
         Ok(self.duck.write("remove old jobs", job).await?)
     }
+}
 
+impl DuckDb {
     /// Runs a job in a transaction of its claim; not at all if that is over.
     pub(super) async fn guarded<T, F>(
         &self,

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use async_trait::async_trait;
 use lavra_db::duckdb::{self, Connection, params};
 
 use super::{DuckDb, sql};
 use crate::batch::{Batch, Group, Part, Row};
 use crate::failure::Failure;
 use crate::model::{FailedItem, Progress};
-use crate::store::{Claim, Keep, Stopped};
+use crate::store::{Claim, Keep, Stopped, Writes};
 use crate::table::Table;
 
 /// Rows that are stored together at most, where a look did not tell which of them fail.
@@ -20,9 +21,9 @@ const LARGE: usize = 16 << 20;
 /// A statement with its JSON array.
 type Statement = (String, String);
 
-impl DuckDb {
-    /// What is wrong with the first row that failed, if one did.
-    pub(super) async fn write_batch(
+#[async_trait]
+impl Writes for DuckDb {
+    async fn write(
         &self,
         claim: &Claim,
         table: &Table,
@@ -52,7 +53,9 @@ impl DuckDb {
         progress.catch_up(known);
         written
     }
+}
 
+impl DuckDb {
     async fn store(
         &self,
         claim: &Claim,

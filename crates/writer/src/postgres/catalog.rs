@@ -1,5 +1,6 @@
 //! What `pg_catalog` says of a table, and making one.
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::types::Type;
 
 use super::Postgres;
@@ -7,7 +8,7 @@ use super::jobs::get;
 use crate::failure::Failure;
 use crate::infer::{Kind, Shape, is_plain};
 use crate::order::Destination;
-use crate::store::{Look, OF_THE_FLEET, no_key, no_schema, refusal};
+use crate::store::{Look, OF_THE_FLEET, Tables, no_key, no_schema, refusal};
 use crate::table::{Column, Sameness, Table, quote};
 
 const RELATION: &str = "SELECT c.oid, c.relkind::text AS relkind,
@@ -44,8 +45,9 @@ const KEYS: &str = "SELECT ARRAY(
     WHERE i.indrelid = $1 AND i.indisunique AND i.indisvalid AND i.indimmediate
       AND i.indpred IS NULL AND i.indexprs IS NULL";
 
-impl Postgres {
-    pub(super) async fn look_up(&self, destination: &Destination) -> Result<Look, Failure> {
+#[async_trait]
+impl Tables for Postgres {
+    async fn look(&self, destination: &Destination) -> Result<Look, Failure> {
         let operation = "look the table up";
         if let Some(failure) = refusal(destination, self.pg.schema().name(), &self.tables) {
             return Err(failure);
@@ -96,16 +98,7 @@ impl Postgres {
         Ok(Look::Table(table))
     }
 
-    async fn has_fleet(&self) -> Result<bool, Failure> {
-        let sql = "SELECT 1 FROM kodus_workflow.schema_migrations WHERE id = 'fleet:001'";
-        Ok(!self.pg.query("look for a fleet", sql, &[]).await?.is_empty())
-    }
-
-    pub(super) async fn create_table(
-        &self,
-        destination: &Destination,
-        shape: &Shape,
-    ) -> Result<(), Failure> {
+    async fn create(&self, destination: &Destination, shape: &Shape) -> Result<(), Failure> {
         let Destination { schema, table, conflict_key, .. } = destination;
         if !is_plain(table) {
             let text = "a table is only made with a name of letters, digits and underscores";
@@ -130,6 +123,13 @@ impl Postgres {
         transaction.query(&sql, &[]).await?;
         transaction.finish(&format!("ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"), &[]).await?;
         Ok(())
+    }
+}
+
+impl Postgres {
+    async fn has_fleet(&self) -> Result<bool, Failure> {
+        let sql = "SELECT 1 FROM kodus_workflow.schema_migrations WHERE id = 'fleet:001'";
+        Ok(!self.pg.query("look for a fleet", sql, &[]).await?.is_empty())
     }
 }
 

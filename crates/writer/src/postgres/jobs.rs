@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::Row;
 use lavra_db::tokio_postgres::types::{FromSqlOwned, Type};
 use uuid::Uuid;
@@ -9,13 +10,19 @@ use uuid::Uuid;
 use super::Postgres;
 use crate::failure::{Code, Failure};
 use crate::model::{FailedItem, Job, JobId, Outcome, Progress, Status};
-use crate::store::{Added, Claim, Stopped};
+use crate::store::{Added, Claim, Jobs, Stopped};
 
 const JOB: &str = "job_id, status, total, processed, success_count, failed_count, duplicate_count, \
                    unknown_keys, error_code, error_message, created_at, started_at, completed_at";
 
-impl Postgres {
-    pub(super) async fn add_job(
+#[async_trait]
+impl Jobs for Postgres {
+    async fn probe(&self) -> Result<(), Failure> {
+        self.pg.query("look whether the database answers", "SELECT 1", &[]).await?;
+        Ok(())
+    }
+
+    async fn add(
         &self,
         id: &JobId,
         request: &str,
@@ -52,14 +59,14 @@ impl Postgres {
         }
     }
 
-    pub(super) async fn read_job(&self, id: &JobId) -> Result<Option<Job>, Failure> {
+    async fn job(&self, id: &JobId) -> Result<Option<Job>, Failure> {
         let sql = format!("SELECT {JOB} FROM kodus_workflow.writer_jobs WHERE job_id = $1");
         let params = [(&id.as_str() as _, Type::TEXT)];
         let rows = self.pg.query("read a job", &sql, &params).await?;
         rows.first().map(job).transpose()
     }
 
-    pub(super) async fn read_failed_items(
+    async fn failed_items(
         &self,
         id: &JobId,
         after: Option<u64>,
@@ -85,7 +92,7 @@ impl Postgres {
             .collect()
     }
 
-    pub(super) async fn renew(&self, process: Uuid, stale: Duration) -> Result<(), Failure> {
+    async fn beat(&self, process: Uuid, stale: Duration) -> Result<(), Failure> {
         let sql = "WITH gone AS (
                        DELETE FROM kodus_workflow.writer_processes
                        WHERE seen_at < now() - make_interval(secs => 10 * $2) AND id <> $1
@@ -97,11 +104,7 @@ impl Postgres {
         Ok(())
     }
 
-    pub(super) async fn claim_next(
-        &self,
-        process: Uuid,
-        stale: Duration,
-    ) -> Result<Option<Claim>, Failure> {
+    async fn claim(&self, process: Uuid, stale: Duration) -> Result<Option<Claim>, Failure> {
         let sql = "WITH next AS (
                 SELECT job_id FROM kodus_workflow.writer_jobs AS j
                 WHERE completed_at IS NULL AND (held_by IS NULL OR NOT EXISTS (
@@ -127,7 +130,7 @@ impl Postgres {
         }))
     }
 
-    pub(super) async fn reset(&self, claim: &Claim) -> Result<(), Stopped> {
+    async fn restart(&self, claim: &Claim) -> Result<(), Stopped> {
         let mut transaction = self.pg.transaction("begin a job").await?;
         let sql = "DELETE FROM kodus_workflow.writer_failed_items WHERE job_id = (
                        SELECT job_id FROM kodus_workflow.writer_jobs
@@ -142,7 +145,7 @@ impl Postgres {
         if rows.is_empty() { Err(Stopped::Replaced) } else { Ok(()) }
     }
 
-    pub(super) async fn end_job(
+    async fn end(
         &self,
         claim: &Claim,
         progress: &Progress,
@@ -170,7 +173,7 @@ impl Postgres {
         if rows.is_empty() { Err(Stopped::Replaced) } else { Ok(()) }
     }
 
-    pub(super) async fn give_back(&self, claim: &Claim) -> Result<(), Failure> {
+    async fn release(&self, claim: &Claim) -> Result<(), Failure> {
         let sql = "UPDATE kodus_workflow.writer_jobs SET held_by = NULL
                    WHERE job_id = $1 AND token = $2 AND completed_at IS NULL";
         let params = [(&claim.id.as_str() as _, Type::TEXT), (&claim.token as _, Type::INT8)];
@@ -178,13 +181,13 @@ impl Postgres {
         Ok(())
     }
 
-    pub(super) async fn remove_process(&self, process: Uuid) -> Result<(), Failure> {
+    async fn leave(&self, process: Uuid) -> Result<(), Failure> {
         let sql = "DELETE FROM kodus_workflow.writer_processes WHERE id = $1";
         self.pg.query("remove the writer's row", sql, &[(&process as _, Type::UUID)]).await?;
         Ok(())
     }
 
-    pub(super) async fn remove_old_jobs(&self, kept: Duration) -> Result<(), Failure> {
+    async fn forget(&self, kept: Duration) -> Result<(), Failure> {
         let sql = "DELETE FROM kodus_workflow.writer_jobs
                    WHERE completed_at < now() - make_interval(secs => $1)";
         let params = [(&kept.as_secs_f64() as _, Type::FLOAT8)];

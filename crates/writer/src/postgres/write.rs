@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::types::Type;
 use lavra_db::{Error, Transaction};
 use serde_json::Value;
@@ -14,7 +15,7 @@ use super::{Postgres, doubts, lanes, rows, sql};
 use crate::batch::{Batch, Group, Part, Row};
 use crate::failure::Failure;
 use crate::model::{FailedItem, Progress};
-use crate::store::{Claim, Keep, Stopped};
+use crate::store::{Claim, Jobs as _, Keep, Stopped, Writes};
 use crate::table::Table;
 
 /// Rows that are tried one by one in one transaction: each is a subtransaction, of which a server
@@ -45,9 +46,9 @@ enum Way {
     Written,
 }
 
-impl Postgres {
-    /// What is wrong with the first row that failed, if one did.
-    pub(super) async fn write_batch(
+#[async_trait]
+impl Writes for Postgres {
+    async fn write(
         &self,
         claim: &Claim,
         table: &Table,
@@ -222,7 +223,7 @@ impl Write<'_> {
             tracing::warn!(job = %self.claim.id, error = %error.message, retry_in = ?wait, "a batch is tried again");
             tokio::time::sleep(wait).await;
             // The connection may have been cut after the commit.
-            if let Ok(Some(job)) = self.store.read_job(&self.claim.id).await
+            if let Ok(Some(job)) = self.store.job(&self.claim.id).await
                 && job.progress.processed >= part.to
                 && part.to > part.from
             {
