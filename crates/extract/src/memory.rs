@@ -18,8 +18,8 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::model::{Cell, Extraction, ExtractionId, Page, PageFailure, Status, Stored, Window};
 use crate::store::{
-    Arrival, Change, Held, Outcome, Planned, Progress, Scope, Slice, Store, Volume, Want, Write,
-    Written,
+    Arrival, Change, Held, Looks, Outcome, Planned, Progress, Reads, Scope, Slice, Store, Volume,
+    Want, Write, Writes, Written,
 };
 
 /// A source's tables, in memory. Clones are the same tables.
@@ -249,12 +249,14 @@ impl Row {
     }
 }
 
-#[async_trait]
 impl Store for Memory {
     fn clock(&self) -> &Clock {
         &self.clock
     }
+}
 
+#[async_trait]
+impl Writes for Memory {
     async fn plan(&self, tasks: Vec<Planned>) -> Result<usize> {
         let (mut tables, now) = (self.tables(), self.clock.now());
         let before = tables.tasks.len();
@@ -264,6 +266,34 @@ impl Store for Memory {
         Ok(tables.tasks.len() - before)
     }
 
+    async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+        self.travel().await;
+        let (written, count) = {
+            let (mut tables, now) = (self.tables(), self.clock.now());
+            tables.writes += 1;
+            let written = writes.into_iter().map(|write| tables.write(write, now)).collect();
+            (written, tables.writes)
+        };
+        self.travel().await;
+        if self.loses.is_some_and(|nth| count.is_multiple_of(nth)) {
+            let (operation, host) = ("store what was extracted", "memory".to_owned());
+            return Err(lavra_db::Error::Timeout { operation, host, limit: self.distance }.into());
+        }
+        Ok(written)
+    }
+
+    async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {
+        let mut tables = self.tables();
+        if let Some(row) = tables.tasks.get_mut(id) {
+            let distrusted = row.pages.iter_mut().filter(|(page, _)| pages.contains(page));
+            distrusted.for_each(|(_, page)| page.content_hash.clear());
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Reads for Memory {
     async fn candidates(
         &self,
         scope: &Scope,
@@ -288,22 +318,6 @@ impl Store for Memory {
         // A stable sort: within each, by date and name still.
         free.sort_by_key(|row| want == Want::Pages && row.task.status != Status::Partial);
         Ok(free.into_iter().take(limit).map(|row| row.task.clone()).collect())
-    }
-
-    async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
-        self.travel().await;
-        let (written, count) = {
-            let (mut tables, now) = (self.tables(), self.clock.now());
-            tables.writes += 1;
-            let written = writes.into_iter().map(|write| tables.write(write, now)).collect();
-            (written, tables.writes)
-        };
-        self.travel().await;
-        if self.loses.is_some_and(|nth| count.is_multiple_of(nth)) {
-            let (operation, host) = ("store what was extracted", "memory".to_owned());
-            return Err(lavra_db::Error::Timeout { operation, host, limit: self.distance }.into());
-        }
-        Ok(written)
     }
 
     async fn task(&self, id: &ExtractionId) -> Result<Option<Extraction>> {
@@ -351,7 +365,10 @@ impl Store for Memory {
         });
         Ok(found.collect())
     }
+}
 
+#[async_trait]
+impl Looks for Memory {
     async fn volume(&self) -> Result<Volume> {
         Ok(self.tables().volume())
     }
@@ -408,14 +425,5 @@ impl Store for Memory {
     ) -> Result<Option<String>> {
         let body = self.bodies(id, vec![response]).await?.pop().and_then(|(_, body)| body);
         Ok(body.map(|body| body.chars().take(most).collect()))
-    }
-
-    async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {
-        let mut tables = self.tables();
-        if let Some(row) = tables.tasks.get_mut(id) {
-            let distrusted = row.pages.iter_mut().filter(|(page, _)| pages.contains(page));
-            distrusted.for_each(|(_, page)| page.content_hash.clear());
-        }
-        Ok(())
     }
 }

@@ -165,13 +165,23 @@ pub struct Slice {
     pub limit: usize,
 }
 
-#[async_trait]
-pub trait Store: Send + Sync + Debug {
+pub trait Store: Reads + Looks + Writes + Send + Sync + Debug {
     fn clock(&self) -> &Clock;
+}
 
+#[async_trait]
+pub trait Writes {
     /// Adds the tasks that are not there yet, and says how many were not.
     async fn plan(&self, tasks: Vec<Planned>) -> Result<usize>;
 
+    async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>>;
+
+    /// Forgets what these pages contain, so that whatever comes next is stored anew.
+    async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()>;
+}
+
+#[async_trait]
+pub trait Reads {
     /// Tasks that may be taken now: nobody holds them, or whoever does has not renewed its row for
     /// `stale`, or offers them.
     async fn candidates(
@@ -181,8 +191,6 @@ pub trait Store: Send + Sync + Debug {
         stale: Duration,
         limit: usize,
     ) -> Result<Vec<Extraction>>;
-
-    async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>>;
 
     async fn task(&self, id: &ExtractionId) -> Result<Option<Extraction>>;
     /// By date and name.
@@ -201,13 +209,16 @@ pub trait Store: Send + Sync + Debug {
         id: &ExtractionId,
         responses: Vec<Uuid>,
     ) -> Result<Vec<(Uuid, Option<String>)>>;
-    // --- what people look at ------------------------------------------------------------------
+}
 
+/// What people look at.
+#[async_trait]
+pub trait Looks {
     /// All that is stored, of all tasks.
     async fn volume(&self) -> Result<Volume>;
     /// How many tasks are in which state.
     async fn statuses(&self) -> Result<BTreeMap<Status, i64>>;
-    /// A part of [`Store::progress`].
+    /// A part of [`Reads::progress`].
     async fn progress_slice(&self, scope: &Scope, slice: &Slice) -> Result<Vec<Progress>>;
     /// By name and date. Pages are counted only of what is not complete.
     async fn grid(&self, scope: &Scope) -> Result<Vec<Cell>>;
@@ -234,9 +245,4 @@ pub trait Store: Send + Sync + Debug {
         response: Uuid,
         most: usize,
     ) -> Result<Option<String>>;
-
-    // ------------------------------------------------------------------------------------------
-
-    /// Forgets what these pages contain, so that whatever comes next is stored anew.
-    async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()>;
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use async_trait::async_trait;
 use lavra_db::duckdb::{self, Row};
 use lavra_db::timestamp;
 use uuid::Uuid;
@@ -13,20 +14,21 @@ use super::{DuckDb, date, wrong};
 use crate::error::Result;
 use crate::missing::GAPS;
 use crate::model::{Cell, ExtractionId, Page, PageFailure, Status};
-use crate::store::{Progress, Scope, Slice, Volume};
+use crate::store::{Looks, Progress, Scope, Slice, Volume};
 
 fn status(text: &str) -> duckdb::Result<Status> {
     Status::parse(text).ok_or_else(|| wrong(format!("no status: {text}")))
 }
 
-impl DuckDb {
-    pub(super) async fn count_statuses(&self) -> Result<BTreeMap<Status, i64>> {
+#[async_trait]
+impl Looks for DuckDb {
+    async fn statuses(&self) -> Result<BTreeMap<Status, i64>> {
         let sql = "SELECT status, count(*) FROM psa.{source}_extraction_tasks GROUP BY status";
         let read = |row: &Row<'_>| Ok((status(&row.get::<_, String>(0)?)?, row.get(1)?));
         Ok(self.select("count the tasks", sql, (), read).await?.into_iter().collect())
     }
 
-    pub(super) async fn whole_volume(&self) -> Result<Volume> {
+    async fn volume(&self) -> Result<Volume> {
         let sql = "SELECT count(*), coalesce(sum(records), 0)::BIGINT,
                           coalesce(sum(bytes), 0)::BIGINT
                    FROM psa.{source}_pages";
@@ -36,7 +38,7 @@ impl DuckDb {
         Ok(self.select("sum up what is stored", sql, (), read).await?.pop().unwrap_or_default())
     }
 
-    pub(super) async fn slice_of(&self, of: &Scope, slice: &Slice) -> Result<Vec<Progress>> {
+    async fn progress_slice(&self, of: &Scope, slice: &Slice) -> Result<Vec<Progress>> {
         let sql = format!(
             "WITH t AS MATERIALIZED (
                  SELECT * FROM psa.{{source}}_extraction_tasks t
@@ -65,7 +67,7 @@ impl DuckDb {
         self.select("read a part of the progress", &sql, params, read).await
     }
 
-    pub(super) async fn grid_of(&self, of: &Scope) -> Result<Vec<Cell>> {
+    async fn grid(&self, of: &Scope) -> Result<Vec<Cell>> {
         let sql = format!(
             "WITH t AS MATERIALIZED (
                  SELECT * FROM psa.{{source}}_extraction_tasks t WHERE {IN_SCOPE}
@@ -98,12 +100,7 @@ impl DuckDb {
         self.select("read the grid", &sql, scope(of)?, read).await
     }
 
-    pub(super) async fn pages_above(
-        &self,
-        id: &ExtractionId,
-        after: i64,
-        limit: usize,
-    ) -> Result<Vec<Page>> {
+    async fn pages_after(&self, id: &ExtractionId, after: i64, limit: usize) -> Result<Vec<Page>> {
         let sql = format!(
             "SELECT {PAGE} FROM psa.{{source}}_pages p WHERE p.task_id = $1 AND p.page > $2
              ORDER BY p.page LIMIT {limit}"
@@ -111,11 +108,7 @@ impl DuckDb {
         self.select("read pages of a task", &sql, (id.0.clone(), after), page).await
     }
 
-    pub(super) async fn pages_of_numbers(
-        &self,
-        id: &ExtractionId,
-        pages: Vec<i64>,
-    ) -> Result<Vec<Page>> {
+    async fn pages_named(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<Page>> {
         let sql = format!(
             "SELECT {PAGE} FROM psa.{{source}}_pages p
              WHERE p.task_id = $1 AND p.page IN (SELECT unnest($2::JSON::BIGINT[]))
@@ -125,7 +118,7 @@ impl DuckDb {
         self.select("read pages of a task", &sql, params, page).await
     }
 
-    pub(super) async fn missing_above(
+    async fn missing_after(
         &self,
         id: &ExtractionId,
         after: i64,
@@ -139,14 +132,14 @@ impl DuckDb {
         self.select("find missing pages", &sql, (id.0.clone(), after), read).await
     }
 
-    pub(super) async fn count_missing(&self, id: &ExtractionId) -> Result<i64> {
+    async fn missing_count(&self, id: &ExtractionId) -> Result<i64> {
         let sql = format!("{GAPS} SELECT coalesce(sum(last - first + 1), 0)::BIGINT FROM gaps");
         let read = |row: &Row<'_>| row.get(0);
         let found = self.select("count missing pages", &sql, (id.0.clone(),), read).await?;
         Ok(found.first().copied().unwrap_or(0))
     }
 
-    pub(super) async fn opening_of(
+    async fn opening(
         &self,
         id: &ExtractionId,
         response: Uuid,
@@ -159,11 +152,7 @@ impl DuckDb {
         Ok(found.await?.pop().flatten())
     }
 
-    pub(super) async fn failures_of(
-        &self,
-        id: &ExtractionId,
-        pages: Vec<i64>,
-    ) -> Result<Vec<PageFailure>> {
+    async fn page_failures(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<PageFailure>> {
         let sql = "SELECT page, epoch_us(max(extracted_at)), arg_max(response_code, id),
                           arg_max(coalesce(error, ''), id)
                    FROM psa.{source}_raw_responses

@@ -5,20 +5,13 @@ mod look;
 mod read;
 mod write;
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use jiff::civil::Date;
 use lavra_db::duckdb::{self, Connection, Params, Row};
 use lavra_db::{Clock, Duck, micros};
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::error::Result;
-use crate::model::{Cell, Extraction, ExtractionId, Page, PageFailure, Status, Stored, Window};
-use crate::store::{Planned, Progress, Scope, Slice, Store, Volume, Want, Write, Written};
+use crate::store::Store;
 
 /// A source's tables in a DuckDB file.
 #[derive(Clone, Debug)]
@@ -59,125 +52,9 @@ impl DuckDb {
     }
 }
 
-#[async_trait]
 impl Store for DuckDb {
     fn clock(&self) -> &Clock {
         self.duck.clock()
-    }
-
-    async fn plan(&self, tasks: Vec<Planned>) -> Result<usize> {
-        let sql = self.sql(
-            "INSERT INTO psa.{source}_extraction_tasks
-                 (task_id, endpoint_name, data_date, created_at, updated_at)
-             SELECT p.task_id, p.endpoint_name, p.data_date::DATE, make_timestamp($2), make_timestamp($2)
-             FROM (SELECT unnest(from_json($1,
-                 '[{\"task_id\":\"VARCHAR\",\"endpoint_name\":\"VARCHAR\",\"data_date\":\"VARCHAR\"}]'),
-                 recursive := true)) p
-             ON CONFLICT DO NOTHING RETURNING task_id",
-        );
-        let (set, now) = (set(&tasks)?, self.now());
-        let job = move |tx: &Connection| all(tx, &sql, (&set, now), |_| Ok(()));
-        Ok(self.duck.write("plan the extraction", job).await?.len())
-    }
-
-    async fn candidates(
-        &self,
-        scope: &Scope,
-        want: Want,
-        stale: Duration,
-        limit: usize,
-    ) -> Result<Vec<Extraction>> {
-        self.candidates_of(scope, want, stale, limit).await
-    }
-
-    async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
-        self.apply(writes).await
-    }
-
-    async fn task(&self, id: &ExtractionId) -> Result<Option<Extraction>> {
-        self.one(id).await
-    }
-
-    async fn tasks(&self, scope: &Scope) -> Result<Vec<Extraction>> {
-        self.all_of(scope).await
-    }
-
-    async fn progress(&self, scope: &Scope) -> Result<Vec<Progress>> {
-        self.progress_of(scope).await
-    }
-
-    async fn windows(&self, id: &ExtractionId) -> Result<Vec<Window>> {
-        self.windows_of(id).await
-    }
-
-    async fn stored(&self, id: &ExtractionId) -> Result<Vec<Stored>> {
-        self.stored_of(id).await
-    }
-
-    async fn pages(&self, id: &ExtractionId) -> Result<Vec<Page>> {
-        self.pages_of(id).await
-    }
-
-    async fn bodies(
-        &self,
-        id: &ExtractionId,
-        responses: Vec<Uuid>,
-    ) -> Result<Vec<(Uuid, Option<String>)>> {
-        self.bodies_of(id, responses).await
-    }
-
-    async fn volume(&self) -> Result<Volume> {
-        self.whole_volume().await
-    }
-
-    async fn statuses(&self) -> Result<BTreeMap<Status, i64>> {
-        self.count_statuses().await
-    }
-
-    async fn progress_slice(&self, scope: &Scope, slice: &Slice) -> Result<Vec<Progress>> {
-        self.slice_of(scope, slice).await
-    }
-
-    async fn grid(&self, scope: &Scope) -> Result<Vec<Cell>> {
-        self.grid_of(scope).await
-    }
-
-    async fn pages_after(&self, id: &ExtractionId, after: i64, limit: usize) -> Result<Vec<Page>> {
-        self.pages_above(id, after, limit).await
-    }
-
-    async fn pages_named(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<Page>> {
-        self.pages_of_numbers(id, pages).await
-    }
-
-    async fn missing_after(
-        &self,
-        id: &ExtractionId,
-        after: i64,
-        limit: usize,
-    ) -> Result<Vec<RangeInclusive<i64>>> {
-        self.missing_above(id, after, limit).await
-    }
-
-    async fn missing_count(&self, id: &ExtractionId) -> Result<i64> {
-        self.count_missing(id).await
-    }
-
-    async fn page_failures(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<PageFailure>> {
-        self.failures_of(id, pages).await
-    }
-
-    async fn opening(
-        &self,
-        id: &ExtractionId,
-        response: Uuid,
-        most: usize,
-    ) -> Result<Option<String>> {
-        self.opening_of(id, response, most).await
-    }
-
-    async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {
-        self.forget(id, pages).await
     }
 }
 

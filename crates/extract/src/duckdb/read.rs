@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lavra_db::duckdb::{self, Row};
 use lavra_db::timestamp;
 use lavra_tasks::model::ProcessId;
@@ -10,7 +11,7 @@ use uuid::Uuid;
 use super::{DuckDb, date, wrong};
 use crate::error::Result;
 use crate::model::{Extraction, ExtractionId, Page, Status, Stored, Totals, Window};
-use crate::store::{Progress, Scope, Want};
+use crate::store::{Progress, Reads, Scope, Want};
 
 pub(super) const TASK: &str =
     "t.task_id, t.endpoint_name, t.data_date::VARCHAR, t.status, t.total_pages,
@@ -69,8 +70,9 @@ pub(super) fn scope(scope: &Scope) -> Result<(String, String, String)> {
     Ok((super::set(&scope.endpoints)?, scope.from.to_string(), scope.to.to_string()))
 }
 
-impl DuckDb {
-    pub(super) async fn candidates_of(
+#[async_trait]
+impl Reads for DuckDb {
+    async fn candidates(
         &self,
         of: &Scope,
         want: Want,
@@ -100,13 +102,13 @@ impl DuckDb {
         self.select("find tasks to work on", &sql, params, task).await
     }
 
-    pub(super) async fn one(&self, id: &ExtractionId) -> Result<Option<Extraction>> {
+    async fn task(&self, id: &ExtractionId) -> Result<Option<Extraction>> {
         let sql =
             format!("SELECT {TASK} FROM psa.{{source}}_extraction_tasks t WHERE t.task_id = $1");
         Ok(self.select("read a task", &sql, (id.0.clone(),), task).await?.pop())
     }
 
-    pub(super) async fn all_of(&self, of: &Scope) -> Result<Vec<Extraction>> {
+    async fn tasks(&self, of: &Scope) -> Result<Vec<Extraction>> {
         let sql = format!(
             "SELECT {TASK} FROM psa.{{source}}_extraction_tasks t
              WHERE {IN_SCOPE} ORDER BY t.data_date, t.endpoint_name"
@@ -114,7 +116,7 @@ impl DuckDb {
         self.select("read the plan", &sql, scope(of)?, task).await
     }
 
-    pub(super) async fn progress_of(&self, of: &Scope) -> Result<Vec<Progress>> {
+    async fn progress(&self, of: &Scope) -> Result<Vec<Progress>> {
         let sql = format!(
             "SELECT {TASK}, coalesce(p.pages, 0), coalesce(p.records, 0), coalesce(p.bytes, 0)
              FROM psa.{{source}}_extraction_tasks t
@@ -132,7 +134,7 @@ impl DuckDb {
         self.select("read the progress", &sql, scope(of)?, read).await
     }
 
-    pub(super) async fn windows_of(&self, id: &ExtractionId) -> Result<Vec<Window>> {
+    async fn windows(&self, id: &ExtractionId) -> Result<Vec<Window>> {
         let sql = "SELECT number, first_day::VARCHAR, last_day::VARCHAR, base, total_records,
                           total_pages
                    FROM psa.{source}_extraction_windows WHERE task_id = $1 ORDER BY number";
@@ -149,7 +151,7 @@ impl DuckDb {
         self.select("read the windows of a task", sql, (id.0.clone(),), read).await
     }
 
-    pub(super) async fn stored_of(&self, id: &ExtractionId) -> Result<Vec<Stored>> {
+    async fn stored(&self, id: &ExtractionId) -> Result<Vec<Stored>> {
         let sql = "SELECT page, records, total_records, generation FROM psa.{source}_pages
                    WHERE task_id = $1 ORDER BY page";
         let read = |row: &Row<'_>| {
@@ -159,14 +161,14 @@ impl DuckDb {
         self.select("read the pages of a task", sql, (id.0.clone(),), read).await
     }
 
-    pub(super) async fn pages_of(&self, id: &ExtractionId) -> Result<Vec<Page>> {
+    async fn pages(&self, id: &ExtractionId) -> Result<Vec<Page>> {
         let sql = format!(
             "SELECT {PAGE} FROM psa.{{source}}_pages p WHERE p.task_id = $1 ORDER BY p.page"
         );
         self.select("read the pages of a task", &sql, (id.0.clone(),), page).await
     }
 
-    pub(super) async fn bodies_of(
+    async fn bodies(
         &self,
         id: &ExtractionId,
         responses: Vec<Uuid>,

@@ -5,21 +5,38 @@
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use lavra_db::duckdb::types::{TimeUnit, ToSqlOutput, Value, ValueRef};
 use lavra_db::duckdb::{self, Connection, appender_params_from_iter};
 use lavra_db::micros;
 use serde_json::json;
 
-use super::{DuckDb, all, wrong};
+use super::{DuckDb, all, set, wrong};
 use crate::error::Result;
 use crate::model::ExtractionId;
-use crate::store::{Arrival, Change, Done, Held, Outcome, Write, Written};
+use crate::store::{Arrival, Change, Done, Held, Outcome, Planned, Write, Writes, Written};
 
 /// A body above this needs more memory than DuckDB is given.
 const LARGE: usize = 8 << 20;
 
-impl DuckDb {
-    pub(super) async fn apply(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+#[async_trait]
+impl Writes for DuckDb {
+    async fn plan(&self, tasks: Vec<Planned>) -> Result<usize> {
+        let sql = self.sql(
+            "INSERT INTO psa.{source}_extraction_tasks
+                 (task_id, endpoint_name, data_date, created_at, updated_at)
+             SELECT p.task_id, p.endpoint_name, p.data_date::DATE, make_timestamp($2), make_timestamp($2)
+             FROM (SELECT unnest(from_json($1,
+                 '[{\"task_id\":\"VARCHAR\",\"endpoint_name\":\"VARCHAR\",\"data_date\":\"VARCHAR\"}]'),
+                 recursive := true)) p
+             ON CONFLICT DO NOTHING RETURNING task_id",
+        );
+        let (set, now) = (set(&tasks)?, self.now());
+        let job = move |tx: &Connection| all(tx, &sql, (&set, now), |_| Ok(()));
+        Ok(self.duck.write("plan the extraction", job).await?.len())
+    }
+
+    async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
         let tokens: Vec<i64> = writes.iter().map(|_| self.duck.next_sequence()).collect();
         let job = Job {
             held: self.sql("SELECT token FROM psa.{source}_extraction_tasks WHERE task_id = $1"),
@@ -71,15 +88,13 @@ impl DuckDb {
         }
         Ok(self.duck.write("store what was extracted", move |tx| job.run(tx)).await?)
     }
-}
 
-impl DuckDb {
-    pub(super) async fn forget(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {
+    async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {
         let sql = self.sql(
             "UPDATE psa.{source}_pages SET content_hash = ''
              WHERE task_id = $1 AND page IN (SELECT unnest($2::JSON::INTEGER[]))",
         );
-        let (id, pages) = (id.0.clone(), super::set(&pages)?);
+        let (id, pages) = (id.0.clone(), set(&pages)?);
         let job = move |tx: &Connection| tx.execute(&sql, (&id, &pages)).map(|_| ());
         Ok(self.duck.write("distrust pages", job).await?)
     }

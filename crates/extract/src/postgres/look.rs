@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use async_trait::async_trait;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use lavra_db::tokio_postgres::Row;
@@ -14,10 +15,11 @@ use super::read::{IN_SCOPE, PAGE, TASK, known, page, scope, task};
 use crate::error::Result;
 use crate::missing::GAPS;
 use crate::model::{Cell, ExtractionId, Page, PageFailure, Status};
-use crate::store::{Progress, Scope, Slice, Volume};
+use crate::store::{Looks, Progress, Scope, Slice, Volume};
 
-impl Postgres {
-    pub(super) async fn count_statuses(&self) -> Result<BTreeMap<Status, i64>> {
+#[async_trait]
+impl Looks for Postgres {
+    async fn statuses(&self) -> Result<BTreeMap<Status, i64>> {
         let sql = "SELECT status, count(*) FROM psa.{source}_extraction_tasks GROUP BY status";
         let read = |row: &Row| {
             let (status, count) = (Status::parse(row.try_get(0)?), row.try_get(1)?);
@@ -26,7 +28,7 @@ impl Postgres {
         Ok(known(self.query("count the tasks", sql, &[], read).await?)?.into_iter().collect())
     }
 
-    pub(super) async fn whole_volume(&self) -> Result<Volume> {
+    async fn volume(&self) -> Result<Volume> {
         let sql = "SELECT coalesce(sum(stored_pages), 0)::bigint,
                           coalesce(sum(stored_records), 0)::bigint,
                           coalesce(sum(stored_bytes), 0)::bigint
@@ -38,7 +40,7 @@ impl Postgres {
         Ok(self.query("sum up what is stored", sql, &[], read).await?.pop().unwrap_or_default())
     }
 
-    pub(super) async fn slice_of(&self, of: &Scope, slice: &Slice) -> Result<Vec<Progress>> {
+    async fn progress_slice(&self, of: &Scope, slice: &Slice) -> Result<Vec<Progress>> {
         let sql = format!(
             "SELECT {TASK}, t.stored_pages, t.stored_records, t.stored_bytes
              FROM (
@@ -67,7 +69,7 @@ impl Postgres {
         known(self.query("read a part of the progress", &sql, &params, read).await?)
     }
 
-    pub(super) async fn grid_of(&self, of: &Scope) -> Result<Vec<Cell>> {
+    async fn grid(&self, of: &Scope) -> Result<Vec<Cell>> {
         let sql = format!(
             "SELECT t.endpoint_name, t.data_date, t.status, t.total_pages, t.total_records,
                     CASE t.status WHEN 'COMPLETE' THEN coalesce(t.total_pages, 0)
@@ -93,12 +95,7 @@ impl Postgres {
         known(self.query("read the grid", &sql, &scope(of), read).await?)
     }
 
-    pub(super) async fn pages_above(
-        &self,
-        id: &ExtractionId,
-        after: i64,
-        limit: usize,
-    ) -> Result<Vec<Page>> {
+    async fn pages_after(&self, id: &ExtractionId, after: i64, limit: usize) -> Result<Vec<Page>> {
         let sql = format!(
             "SELECT {PAGE} FROM psa.{{source}}_pages p WHERE p.task_id = $1 AND p.page > $2
              ORDER BY p.page LIMIT $3"
@@ -109,11 +106,7 @@ impl Postgres {
         self.query("read pages of a task", &sql, &params, page).await
     }
 
-    pub(super) async fn pages_of_numbers(
-        &self,
-        id: &ExtractionId,
-        pages: Vec<i64>,
-    ) -> Result<Vec<Page>> {
+    async fn pages_named(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<Page>> {
         let sql = format!(
             "SELECT {PAGE} FROM psa.{{source}}_pages p
              WHERE p.task_id = $1 AND p.page = ANY ($2) ORDER BY p.page"
@@ -122,7 +115,7 @@ impl Postgres {
         self.query("read pages of a task", &sql, &params, page).await
     }
 
-    pub(super) async fn missing_above(
+    async fn missing_after(
         &self,
         id: &ExtractionId,
         after: i64,
@@ -139,14 +132,14 @@ impl Postgres {
         self.query("find missing pages", &sql, &params, read).await
     }
 
-    pub(super) async fn count_missing(&self, id: &ExtractionId) -> Result<i64> {
+    async fn missing_count(&self, id: &ExtractionId) -> Result<i64> {
         let sql = format!("{GAPS} SELECT coalesce(sum(last - first + 1), 0)::bigint FROM gaps");
         let params = [(&id.0 as _, Type::TEXT)];
         let found = self.query("count missing pages", &sql, &params, |row| row.try_get(0)).await?;
         Ok(found.first().copied().unwrap_or(0))
     }
 
-    pub(super) async fn opening_of(
+    async fn opening(
         &self,
         id: &ExtractionId,
         response: Uuid,
@@ -161,11 +154,7 @@ impl Postgres {
         Ok(found.await?.pop().flatten())
     }
 
-    pub(super) async fn failures_of(
-        &self,
-        id: &ExtractionId,
-        pages: Vec<i64>,
-    ) -> Result<Vec<PageFailure>> {
+    async fn page_failures(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<Vec<PageFailure>> {
         let sql = "SELECT DISTINCT ON (page) page, extracted_at, response_code,
                           coalesce(error, '')
                    FROM psa.{source}_raw_responses

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::types::Type;
 use lavra_db::tokio_postgres::{self, Row};
 use lavra_tasks::model::ProcessId;
@@ -10,7 +11,7 @@ use uuid::Uuid;
 use super::Postgres;
 use crate::error::{Error, Result};
 use crate::model::{Extraction, ExtractionId, Page, Status, Stored, Totals, Window};
-use crate::store::{Progress, Scope, Want};
+use crate::store::{Progress, Reads, Scope, Want};
 
 pub(super) const TASK: &str = "t.task_id, t.endpoint_name, t.data_date, t.status, t.total_pages,
     t.total_records, t.last_error, t.updated_at, t.token, t.process, t.attempts, t.failing_since,
@@ -72,8 +73,9 @@ pub(super) fn known<T>(all: Vec<Option<T>>) -> Result<Vec<T>> {
 pub(super) const IN_SCOPE: &str = "(cardinality($1) = 0 OR t.endpoint_name = ANY ($1))
     AND t.data_date BETWEEN $2 AND $3";
 
-impl Postgres {
-    pub(super) async fn candidates_of(
+#[async_trait]
+impl Reads for Postgres {
+    async fn candidates(
         &self,
         of: &Scope,
         want: Want,
@@ -110,14 +112,14 @@ impl Postgres {
         known(self.query("find tasks to work on", &sql, &params, task).await?)
     }
 
-    pub(super) async fn one(&self, id: &ExtractionId) -> Result<Option<Extraction>> {
+    async fn task(&self, id: &ExtractionId) -> Result<Option<Extraction>> {
         let sql =
             format!("SELECT {TASK} FROM psa.{{source}}_extraction_tasks t WHERE t.task_id = $1");
         let params = [(&id.0 as _, Type::TEXT)];
         Ok(known(self.query("read a task", &sql, &params, task).await?)?.pop())
     }
 
-    pub(super) async fn all_of(&self, of: &Scope) -> Result<Vec<Extraction>> {
+    async fn tasks(&self, of: &Scope) -> Result<Vec<Extraction>> {
         let sql = format!(
             "SELECT {TASK} FROM psa.{{source}}_extraction_tasks t
              WHERE {IN_SCOPE} ORDER BY t.data_date, t.endpoint_name COLLATE \"C\""
@@ -125,7 +127,7 @@ impl Postgres {
         known(self.query("read the plan", &sql, &scope(of), task).await?)
     }
 
-    pub(super) async fn progress_of(&self, of: &Scope) -> Result<Vec<Progress>> {
+    async fn progress(&self, of: &Scope) -> Result<Vec<Progress>> {
         let sql = format!(
             "SELECT {TASK}, t.stored_pages, t.stored_records, t.stored_bytes
              FROM psa.{{source}}_extraction_tasks t
@@ -138,7 +140,7 @@ impl Postgres {
         known(self.query("read the progress", &sql, &scope(of), read).await?)
     }
 
-    pub(super) async fn windows_of(&self, id: &ExtractionId) -> Result<Vec<Window>> {
+    async fn windows(&self, id: &ExtractionId) -> Result<Vec<Window>> {
         let sql = "SELECT number, first_day, last_day, base, total_records, total_pages
                    FROM psa.{source}_extraction_windows WHERE task_id = $1 ORDER BY number";
         let read = |row: &Row| {
@@ -156,7 +158,7 @@ impl Postgres {
         self.query("read the windows of a task", sql, &[(&id.0 as _, Type::TEXT)], read).await
     }
 
-    pub(super) async fn stored_of(&self, id: &ExtractionId) -> Result<Vec<Stored>> {
+    async fn stored(&self, id: &ExtractionId) -> Result<Vec<Stored>> {
         let sql = "SELECT page, records, total_records, generation FROM psa.{source}_pages
                    WHERE task_id = $1 ORDER BY page";
         let read = |row: &Row| {
@@ -171,14 +173,14 @@ impl Postgres {
         self.query("read the pages of a task", sql, &[(&id.0 as _, Type::TEXT)], read).await
     }
 
-    pub(super) async fn pages_of(&self, id: &ExtractionId) -> Result<Vec<Page>> {
+    async fn pages(&self, id: &ExtractionId) -> Result<Vec<Page>> {
         let sql = format!(
             "SELECT {PAGE} FROM psa.{{source}}_pages p WHERE p.task_id = $1 ORDER BY p.page"
         );
         self.query("read the pages of a task", &sql, &[(&id.0 as _, Type::TEXT)], page).await
     }
 
-    pub(super) async fn bodies_of(
+    async fn bodies(
         &self,
         id: &ExtractionId,
         responses: Vec<Uuid>,

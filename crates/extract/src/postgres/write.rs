@@ -4,6 +4,7 @@
 //! what was lost to another process leaves no trace. A page that was there already keeps its
 //! response where the content is the same, and the new body is not stored.
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use lavra_db::Param;
@@ -14,7 +15,7 @@ use uuid::Uuid;
 use super::Postgres;
 use crate::error::{Error, Result};
 use crate::model::ExtractionId;
-use crate::store::{Arrival, Change, Held, Outcome, Write, Written};
+use crate::store::{Arrival, Change, Held, Outcome, Planned, Write, Writes, Written};
 
 const WRITE: &str = "
 WITH input AS (
@@ -108,8 +109,24 @@ WITH input AS (
 SELECT i.task, coalesce(changed.token, i.token)
 FROM input i JOIN held ON held.task_id = i.task LEFT JOIN changed ON changed.task_id = i.task";
 
-impl Postgres {
-    pub(super) async fn forget(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {
+#[async_trait]
+impl Writes for Postgres {
+    async fn plan(&self, tasks: Vec<Planned>) -> Result<usize> {
+        let sql = "INSERT INTO psa.{source}_extraction_tasks (task_id, endpoint_name, data_date)
+                   SELECT * FROM unnest($1::text[], $2::text[], $3::date[])
+                   ON CONFLICT DO NOTHING RETURNING task_id";
+        let ids: Vec<&str> = tasks.iter().map(|task| task.task_id.0.as_str()).collect();
+        let names: Vec<&str> = tasks.iter().map(|task| task.endpoint_name.as_str()).collect();
+        let dates: Vec<Date> = tasks.iter().map(|task| task.data_date).collect();
+        let params = [
+            (&ids as _, Type::TEXT_ARRAY),
+            (&names as _, Type::TEXT_ARRAY),
+            (&dates as _, Type::DATE_ARRAY),
+        ];
+        Ok(self.query("plan the extraction", sql, &params, |_| Ok(())).await?.len())
+    }
+
+    async fn distrust(&self, id: &ExtractionId, pages: Vec<i64>) -> Result<()> {
         let sql = "UPDATE psa.{source}_pages SET content_hash = ''
                    WHERE task_id = $1 AND page = ANY ($2)";
         let params = [(&id.0 as _, Type::TEXT), (&pages as _, Type::INT8_ARRAY)];
@@ -117,10 +134,10 @@ impl Postgres {
         Ok(())
     }
 
-    pub(super) async fn apply(&self, writes: &[Write]) -> Result<Vec<Written>> {
-        let changes = Changes::of(writes);
-        let windows = Windows::of(writes);
-        let arrivals = Arrivals::of(writes)?;
+    async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+        let changes = Changes::of(&writes);
+        let windows = Windows::of(&writes);
+        let arrivals = Arrivals::of(&writes)?;
         let params: Vec<Param<'_>> =
             changes.params().into_iter().chain(windows.params()).chain(arrivals.params()).collect();
         let operation = "store what was extracted";

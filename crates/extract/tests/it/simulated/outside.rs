@@ -11,7 +11,7 @@ use lavra_extract::Memory;
 use lavra_extract::client::Fetch;
 use lavra_extract::model::{ExtractionId, Status, Window};
 use lavra_extract::reading::{self, Reply};
-use lavra_extract::store::Store as _;
+use lavra_extract::store::Reads as _;
 use lavra_world::{Body, Ending, Request};
 use tokio::time::Instant;
 use url::Url;

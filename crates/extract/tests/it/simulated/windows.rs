@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lavra_extract::model::{ExtractionId, Totals, Window};
-use lavra_extract::store::Store as _;
+use lavra_extract::store::Reads as _;
 use lavra_world::{At, Change, Endpoint, Faults, WorldConfig};
 
 use super::outside::{Trouble, reply};
