@@ -378,17 +378,36 @@ pub struct Control {
     pub task_id: Option<TaskId>,
 }
 
-#[async_trait]
-pub trait Store: Send + Sync + Debug {
+pub trait Store:
+    Wishes
+    + Reads
+    + Glances
+    + Reports
+    + Things
+    + Adjusts
+    + Leases
+    + Supervises
+    + Steps
+    + Send
+    + Sync
+    + Debug
+{
     fn clock(&self) -> &Clock;
+}
 
-    // --- missions, as people have them --------------------------------------------------------
-
+/// What people want of missions.
+#[async_trait]
+pub trait Wishes {
     /// Adds missions to the bank, but for those that are there already (the same days, media type
     /// and languages) unless `again`; returns the ids of those that were added.
     async fn add_missions(&self, missions: Vec<NewMission>, again: bool) -> Result<Vec<MissionId>>;
     /// Does what is wished to all missions of the filter for which it may be; returns their ids.
     async fn wish(&self, filter: &Filter, wish: Wish, by: &str) -> Result<Vec<MissionId>>;
+}
+
+/// Missions, their log, and who works on them.
+#[async_trait]
+pub trait Reads {
     /// Newest first, older than `before`.
     async fn missions(
         &self,
@@ -397,6 +416,16 @@ pub trait Store: Send + Sync + Debug {
         limit: usize,
     ) -> Result<Vec<Mission>>;
     async fn counts(&self) -> Result<Counts>;
+    async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>>;
+    /// All of them, oldest first.
+    async fn workers(&self) -> Result<Vec<Worker>>;
+    async fn proxies(&self) -> Result<Vec<Proxy>>;
+    async fn writers(&self) -> Result<Vec<Writer>>;
+}
+
+/// How it stands, in a few numbers.
+#[async_trait]
+pub trait Glances {
     /// How many missions fit.
     async fn count(&self, filter: &Filter) -> Result<i64>;
     /// A text that is another one whenever missions were made, or something of workers, proxies,
@@ -410,7 +439,11 @@ pub trait Store: Send + Sync + Debug {
     async fn waits(&self) -> Result<Vec<Wait>>;
     /// Of each writer that missions name: what it stores now, and what ended since a time.
     async fn writer_loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>>;
-    async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>>;
+}
+
+/// What the log says of a time.
+#[async_trait]
+pub trait Reports {
     /// Newest first, older than the entry `before`.
     async fn failures(
         &self,
@@ -422,9 +455,11 @@ pub trait Store: Send + Sync + Debug {
     async fn performance(&self, window: Window) -> Result<Vec<Performance>>;
     /// Those that failed most often first.
     async fn troubled_proxies(&self, window: Window) -> Result<Vec<ProxyTrouble>>;
+}
 
-    // --- workers, proxies, writers ------------------------------------------------------------
-
+/// Workers, proxies and writers, as people have them.
+#[async_trait]
+pub trait Things {
     async fn add_worker(&self, worker: NewWorker) -> Result<Edited>;
     async fn add_proxy(&self, proxy: NewProxy) -> Result<Edited>;
     async fn add_writer(&self, writer: NewWriter) -> Result<Edited>;
@@ -433,20 +468,20 @@ pub trait Store: Send + Sync + Debug {
     async fn tested(&self, thing: &Thing, ok: bool) -> Result<()>;
     /// The column that holds the secret, or its reference.
     async fn secret(&self, thing: &Thing) -> Result<Option<String>>;
-    /// All of them, oldest first.
-    async fn workers(&self) -> Result<Vec<Worker>>;
-    async fn proxies(&self) -> Result<Vec<Proxy>>;
-    async fn writers(&self) -> Result<Vec<Writer>>;
+}
 
-    // --- settings -----------------------------------------------------------------------------
-
+/// What people set while it runs.
+#[async_trait]
+pub trait Adjusts {
     async fn settings(&self) -> Result<Adjustable>;
     async fn set_settings(&self, settings: Adjustable) -> Result<()>;
     async fn control(&self) -> Result<Control>;
     async fn set_control(&self, control: Control) -> Result<()>;
+}
 
-    // --- orchestrators ------------------------------------------------------------------------
-
+/// Which orchestrator looks after what.
+#[async_trait]
+pub trait Leases {
     /// Says that the process lives, takes its share of what nobody looks after (nobody, or a
     /// process that has not said so for `stale`), and returns all that it has. A worker comes with
     /// its mission; both get a new token.
@@ -455,6 +490,11 @@ pub trait Store: Send + Sync + Debug {
     async fn release(&self, process: ProcessId, workers: Vec<WorkerId>) -> Result<()>;
     /// Gives everything back: the process ends.
     async fn leave(&self, process: ProcessId) -> Result<()>;
+}
+
+/// What an orchestrator asks of a worker that it looks after.
+#[async_trait]
+pub trait Supervises {
     /// The worker, if it has this token, with what it holds.
     async fn view(&self, worker: &WorkerId, token: Token) -> Result<Option<View>>;
     /// A mission that is being stored, if it has this token.
@@ -464,6 +504,11 @@ pub trait Store: Send + Sync + Debug {
     /// The oldest mission of the queue for a worker that is ready (6.4); the entries of its session
     /// become the mission's.
     async fn assign(&self, worker: &WorkerId, token: Token) -> Result<Assigned>;
+}
+
+/// What it writes.
+#[async_trait]
+pub trait Steps {
     /// Writes steps, each as a whole or not at all; says which were.
     async fn apply(&self, steps: Vec<Step>) -> Result<Vec<bool>>;
 }

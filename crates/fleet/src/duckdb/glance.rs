@@ -1,5 +1,6 @@
 //! What an overview shows: what ended when, what failed with what, what waits for what.
 
+use async_trait::async_trait;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,7 +12,7 @@ use super::condition::Conditions;
 use crate::code::ErrorCode;
 use crate::error::Result;
 use crate::model::WriterId;
-use crate::store::{Filter, Pace, Wait, Waiter, WaitsFor, WriterLoad};
+use crate::store::{Filter, Glances, Pace, Wait, Waiter, WaitsFor, WriterLoad};
 
 const PACE: &str = "
 SELECT epoch_us(finished_at) // $2 * $2,
@@ -56,8 +57,9 @@ SELECT concat_ws(' ',
     (SELECT concat(count(*), ' ', max(updated_at), max(last_test_at)) FROM public.writers),
     (SELECT concat(mode, task_id, adjustable) FROM public.fleet_settings))";
 
-impl DuckDb {
-    pub(super) async fn how_many(&self, filter: &Filter) -> Result<i64> {
+#[async_trait]
+impl Glances for DuckDb {
+    async fn count(&self, filter: &Filter) -> Result<i64> {
         let conditions = Conditions::of_missions(filter)?;
         let sql = format!("SELECT count(*) FROM public.missions WHERE {}", conditions.sql());
         let params = params_from_iter(conditions.params);
@@ -65,28 +67,28 @@ impl DuckDb {
         Ok(found.into_iter().next().unwrap_or(0))
     }
 
-    pub(super) async fn stamped(&self) -> Result<String> {
+    async fn stamp(&self) -> Result<String> {
         let found = self.select("see whether something has changed", STAMP, (), |row| row.get(0));
         Ok(found.await?.into_iter().next().unwrap_or_default())
     }
 
-    pub(super) async fn ended(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>> {
+    async fn pace(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>> {
         let step = step.as_micros().max(1_000_000) as i64;
         self.select("see what ended when", PACE, (micros(since), step), pace).await
     }
 
-    pub(super) async fn failed(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
+    async fn failures_by_code(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
         let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
         let found = self.select("see what failed", FAILURES, (micros(since),), read).await?;
         // A code that someone wrote by hand is in the list of missions all the same.
         Ok(found.into_iter().filter_map(|(code, n)| Some((code.parse().ok()?, n))).collect())
     }
 
-    pub(super) async fn waiting(&self) -> Result<Vec<Wait>> {
+    async fn waits(&self) -> Result<Vec<Wait>> {
         Ok(Wait::merged(self.select("see what waits", WAITS, (), wait).await?))
     }
 
-    pub(super) async fn loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>> {
+    async fn writer_loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>> {
         let read = |row: &Row<'_>| {
             Ok(WriterLoad {
                 writer: WriterId(row.get(0)?),

@@ -1,5 +1,6 @@
 //! Who looks after what: shares of the workers, and missions that are being stored.
 
+use async_trait::async_trait;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::{DuckDb, all, run, set};
 use crate::error::Result;
 use crate::memory::WRITES;
 use crate::model::{MissionId, WorkerId};
-use crate::store::Leased;
+use crate::store::{Leased, Leases};
 
 const RENEW: &str = "UPDATE public.fleet_processes SET seen_at = make_timestamp($2) WHERE id = $1";
 const ENTER: &str =
@@ -101,8 +102,9 @@ impl Mission {
     }
 }
 
-impl DuckDb {
-    pub(super) async fn take_share(&self, process: ProcessId, stale: Duration) -> Result<Leased> {
+#[async_trait]
+impl Leases for DuckDb {
+    async fn lease(&self, process: ProcessId, stale: Duration) -> Result<Leased> {
         let now = micros(self.now());
         let stale = i64::try_from(stale.as_micros()).unwrap_or(i64::MAX);
         let job = Lease {
@@ -114,14 +116,14 @@ impl DuckDb {
         Ok(self.duck.write("take a share of the fleet", move |tx| job.run(tx)).await?)
     }
 
-    pub(super) async fn give_back(&self, process: ProcessId, workers: Vec<WorkerId>) -> Result<()> {
+    async fn release(&self, process: ProcessId, workers: Vec<WorkerId>) -> Result<()> {
         let sql = "UPDATE public.workers SET held_by = NULL
                    WHERE held_by = $2::UUID AND id IN (SELECT unnest($1::JSON::VARCHAR[]))";
         let job = move |tx: &Connection| run(tx, sql, (set(&workers)?, process.0)).map(|_| ());
         Ok(self.duck.write("release workers", job).await?)
     }
 
-    pub(super) async fn give_all_back(&self, process: ProcessId) -> Result<()> {
+    async fn leave(&self, process: ProcessId) -> Result<()> {
         let job = move |tx: &Connection| {
             run(tx, FORGET, (process.0,))?;
             for table in ["public.workers", "public.missions"] {

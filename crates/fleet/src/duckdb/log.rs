@@ -1,31 +1,12 @@
 //! The log: only ever appended to, and linked to a mission once a session has one.
 
 use lavra_db::duckdb::types::{TimeUnit, Value};
-use lavra_db::duckdb::{self, Connection, params_from_iter};
+use lavra_db::duckdb::{self, Connection};
 use lavra_db::{Clock, micros};
 
-use super::condition::Conditions;
-use super::{DuckDb, at_most, rows, run, wrong};
-use crate::error::Result;
+use super::{run, wrong};
 use crate::machine::Entry;
-use crate::model::{LogEntry, LogId, MissionId, SessionId, Worker};
-use crate::store::LogFilter;
-
-impl DuckDb {
-    pub(super) async fn entries(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {
-        let conditions = Conditions::of_log(filter)?;
-        let way = if filter.oldest_first { "ASC" } else { "DESC" };
-        let sql = format!(
-            "SELECT to_json(r)::VARCHAR
-             FROM (SELECT * REPLACE (coalesce(details, '{{}}') AS details) FROM public.mission_logs
-                   WHERE {} ORDER BY timestamp {way}, id {way} LIMIT {}) r
-             ORDER BY r.timestamp {way}, r.id {way}",
-            conditions.sql(),
-            at_most(filter.limit),
-        );
-        self.select("read the log", &sql, params_from_iter(conditions.params), rows::read).await
-    }
-}
+use crate::model::{LogId, MissionId, SessionId, Worker};
 
 pub(super) fn append<'a>(
     tx: &Connection,

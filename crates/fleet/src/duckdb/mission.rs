@@ -1,5 +1,6 @@
 //! Missions as people have them: the bank, wishes, lists.
 
+use async_trait::async_trait;
 use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,12 +10,12 @@ use lavra_db::{micros, timestamp};
 use serde_json::json;
 
 use super::condition::Conditions;
-use super::{DuckDb, all, at_most, log, rows, run, set};
+use super::{DuckDb, all, log, run, set};
 use crate::error::Result;
 use crate::machine::mission::Wish;
 use crate::machine::{Entry, next_entry};
-use crate::model::{EventKind, Mission, MissionId};
-use crate::store::{Counts, Filter, NewMission};
+use crate::model::{EventKind, MissionId};
+use crate::store::{Filter, NewMission, Wishes};
 
 /// How many missions one statement takes.
 const CHUNK: usize = 10_000;
@@ -46,12 +47,9 @@ const ADD: &str = concat!(
     new_missions!()
 );
 
-impl DuckDb {
-    pub(super) async fn fill_bank(
-        &self,
-        missions: Vec<NewMission>,
-        again: bool,
-    ) -> Result<Vec<MissionId>> {
+#[async_trait]
+impl Wishes for DuckDb {
+    async fn add_missions(&self, missions: Vec<NewMission>, again: bool) -> Result<Vec<MissionId>> {
         let now = micros(self.now());
         let job = move |tx: &Connection| {
             let mut known: HashSet<MissionId> = HashSet::new();
@@ -76,12 +74,7 @@ impl DuckDb {
         Ok(self.duck.write("add missions", job).await?)
     }
 
-    pub(super) async fn grant(
-        &self,
-        filter: &Filter,
-        wish: Wish,
-        by: &str,
-    ) -> Result<Vec<MissionId>> {
+    async fn wish(&self, filter: &Filter, wish: Wish, by: &str) -> Result<Vec<MissionId>> {
         let mut may = Conditions::of_missions(filter)?;
         may.add_plain(allowed(wish));
         let found = format!(
@@ -117,50 +110,6 @@ impl DuckDb {
             Ok(found.into_iter().map(|found| found.id).collect())
         };
         Ok(self.duck.write("do what is wished", job).await?)
-    }
-
-    pub(super) async fn newest_missions(
-        &self,
-        filter: &Filter,
-        before: Option<MissionId>,
-        limit: usize,
-    ) -> Result<Vec<Mission>> {
-        let mut conditions = Conditions::of_missions(filter)?;
-        conditions.add_if("id < ?", before.map(|id| id.0));
-        let sql = format!(
-            "SELECT to_json(r)::VARCHAR
-             FROM (SELECT * FROM public.missions WHERE {} ORDER BY id DESC LIMIT {}) r
-             ORDER BY r.id DESC",
-            conditions.sql(),
-            at_most(limit),
-        );
-        let params = params_from_iter(conditions.params);
-        self.select("list missions", &sql, params, rows::read).await
-    }
-
-    pub(super) async fn count_missions(&self) -> Result<Counts> {
-        let sql = "SELECT
-                count(*) FILTER (WHERE status = 'queued' AND queued_at IS NULL),
-                count(*) FILTER (WHERE status = 'queued' AND queued_at IS NOT NULL),
-                count(*) FILTER (WHERE status = 'running'
-                                   AND checkpoint IS DISTINCT FROM 'armazenamento'),
-                count(*) FILTER (WHERE status = 'running' AND checkpoint = 'armazenamento'),
-                count(*) FILTER (WHERE status = 'completed'),
-                count(*) FILTER (WHERE status = 'failed'),
-                count(*) FILTER (WHERE status = 'canceled')
-            FROM public.missions";
-        let counts = self.select("count missions", sql, (), |row| {
-            Ok(Counts {
-                bank: row.get(0)?,
-                queued: row.get(1)?,
-                extracao: row.get(2)?,
-                armazenamento: row.get(3)?,
-                completed: row.get(4)?,
-                failed: row.get(5)?,
-                canceled: row.get(6)?,
-            })
-        });
-        Ok(counts.await?.into_iter().next().unwrap_or_default())
     }
 }
 

@@ -11,6 +11,7 @@ mod glance;
 mod lease;
 mod log;
 mod mission;
+mod read;
 mod report;
 mod rows;
 mod setting;
@@ -18,27 +19,13 @@ mod step;
 mod supervise;
 mod thing;
 
-use std::time::Duration;
-
-use async_trait::async_trait;
 use jiff::Timestamp;
 use lavra_db::duckdb::{self, Connection, Params, Row};
 use lavra_db::{Clock, Duck, micros, timestamp};
-use lavra_tasks::model::{ProcessId, Token};
 use serde::Serialize;
 
-use crate::code::ErrorCode;
 use crate::error::Result;
-use crate::machine::Step;
-use crate::machine::mission::Wish;
-use crate::machine::worker::View;
-use crate::model::{LogEntry, LogId, Mission, MissionId, Proxy, Worker, WorkerId, Writer};
-use crate::report::{Failure, Performance, ProxyTrouble, Window};
-use crate::settings::Adjustable;
-use crate::store::{
-    Assigned, Control, Counts, Edit, Edited, Filter, Leased, LogFilter, NewMission, NewProxy,
-    NewWorker, NewWriter, Opened, Opening, Pace, Store, Thing, Wait, WriterLoad,
-};
+use crate::store::Store;
 
 /// The fleet's tables in a DuckDB file.
 #[derive(Clone, Debug)]
@@ -75,164 +62,9 @@ impl DuckDb {
     }
 }
 
-#[async_trait]
 impl Store for DuckDb {
     fn clock(&self) -> &Clock {
         self.duck.clock()
-    }
-
-    async fn add_missions(&self, missions: Vec<NewMission>, again: bool) -> Result<Vec<MissionId>> {
-        self.fill_bank(missions, again).await
-    }
-
-    async fn wish(&self, filter: &Filter, wish: Wish, by: &str) -> Result<Vec<MissionId>> {
-        self.grant(filter, wish, by).await
-    }
-
-    async fn missions(
-        &self,
-        filter: &Filter,
-        before: Option<MissionId>,
-        limit: usize,
-    ) -> Result<Vec<Mission>> {
-        self.newest_missions(filter, before, limit).await
-    }
-
-    async fn counts(&self) -> Result<Counts> {
-        self.count_missions().await
-    }
-
-    async fn count(&self, filter: &Filter) -> Result<i64> {
-        self.how_many(filter).await
-    }
-
-    async fn stamp(&self) -> Result<String> {
-        self.stamped().await
-    }
-
-    async fn pace(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>> {
-        self.ended(since, step).await
-    }
-
-    async fn failures_by_code(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
-        self.failed(since).await
-    }
-
-    async fn waits(&self) -> Result<Vec<Wait>> {
-        self.waiting().await
-    }
-
-    async fn writer_loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>> {
-        self.loads(since).await
-    }
-
-    async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {
-        self.entries(filter).await
-    }
-
-    async fn failures(
-        &self,
-        window: Window,
-        before: Option<(Timestamp, LogId)>,
-        limit: usize,
-    ) -> Result<Vec<Failure>> {
-        self.failures_of(window, before, limit).await
-    }
-
-    async fn performance(&self, window: Window) -> Result<Vec<Performance>> {
-        self.performance_of(window).await
-    }
-
-    async fn troubled_proxies(&self, window: Window) -> Result<Vec<ProxyTrouble>> {
-        self.troubles_of(window).await
-    }
-
-    async fn add_worker(&self, worker: NewWorker) -> Result<Edited> {
-        self.new_worker(worker).await
-    }
-
-    async fn add_proxy(&self, proxy: NewProxy) -> Result<Edited> {
-        self.new_proxy(proxy).await
-    }
-
-    async fn add_writer(&self, writer: NewWriter) -> Result<Edited> {
-        self.new_writer(writer).await
-    }
-
-    async fn edit(&self, thing: &Thing, edit: Edit) -> Result<Edited> {
-        self.change_thing(thing, edit).await
-    }
-
-    async fn remove(&self, thing: &Thing) -> Result<Edited> {
-        self.remove_thing(thing).await
-    }
-
-    async fn tested(&self, thing: &Thing, ok: bool) -> Result<()> {
-        self.note_test(thing, ok).await
-    }
-
-    async fn secret(&self, thing: &Thing) -> Result<Option<String>> {
-        self.secret_of(thing).await
-    }
-
-    async fn workers(&self) -> Result<Vec<Worker>> {
-        self.select("read the workers", &rows::by_age::<Worker>(), (), rows::read).await
-    }
-
-    async fn proxies(&self) -> Result<Vec<Proxy>> {
-        self.select("read the proxies", &rows::by_age::<Proxy>(), (), rows::read).await
-    }
-
-    async fn writers(&self) -> Result<Vec<Writer>> {
-        self.select("read the writers", &rows::by_age::<Writer>(), (), rows::read).await
-    }
-
-    async fn settings(&self) -> Result<Adjustable> {
-        self.adjustable().await
-    }
-
-    async fn set_settings(&self, settings: Adjustable) -> Result<()> {
-        self.adjust(settings).await
-    }
-
-    async fn control(&self) -> Result<Control> {
-        self.orders().await
-    }
-
-    async fn set_control(&self, control: Control) -> Result<()> {
-        self.order(control).await
-    }
-
-    async fn lease(&self, process: ProcessId, stale: Duration) -> Result<Leased> {
-        self.take_share(process, stale).await
-    }
-
-    async fn release(&self, process: ProcessId, workers: Vec<WorkerId>) -> Result<()> {
-        self.give_back(process, workers).await
-    }
-
-    async fn leave(&self, process: ProcessId) -> Result<()> {
-        self.give_all_back(process).await
-    }
-
-    async fn view(&self, worker: &WorkerId, token: Token) -> Result<Option<View>> {
-        self.view_of(worker, token).await
-    }
-
-    async fn storing(&self, mission: &MissionId, token: Token) -> Result<Option<Mission>> {
-        self.held_mission(mission, token).await
-    }
-
-    async fn open(&self, opening: Opening) -> Result<Opened> {
-        self.begin_session(opening).await
-    }
-
-    async fn assign(&self, worker: &WorkerId, token: Token) -> Result<Assigned> {
-        self.take_mission(worker, token).await
-    }
-
-    async fn apply(&self, steps: Vec<Step>) -> Result<Vec<bool>> {
-        self.write_steps(steps).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! The reports of section 10.3, over what happened in a window.
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use lavra_db::duckdb::types::Value;
 use lavra_db::duckdb::{self, Row, params_from_iter};
@@ -10,6 +11,7 @@ use super::{DuckDb, at_most, wrong};
 use crate::error::Result;
 use crate::model::{LogId, MissionId, ProxyId, WorkerId};
 use crate::report::{Failure, Performance, ProxyTrouble, Window};
+use crate::store::Reports;
 
 /// What is no number of milliseconds counts for no average.
 const WORKERS: &str = "
@@ -39,8 +41,9 @@ fn times(window: Window) -> (i64, i64) {
     (micros(window.since), micros(window.until))
 }
 
-impl DuckDb {
-    pub(super) async fn failures_of(
+#[async_trait]
+impl Reports for DuckDb {
+    async fn failures(
         &self,
         window: Window,
         before: Option<(Timestamp, LogId)>,
@@ -66,11 +69,11 @@ impl DuckDb {
         self.select("report the missions that failed", &sql, params, failure).await
     }
 
-    pub(super) async fn performance_of(&self, window: Window) -> Result<Vec<Performance>> {
+    async fn performance(&self, window: Window) -> Result<Vec<Performance>> {
         self.select("report what the workers did", WORKERS, times(window), performance).await
     }
 
-    pub(super) async fn troubles_of(&self, window: Window) -> Result<Vec<ProxyTrouble>> {
+    async fn troubled_proxies(&self, window: Window) -> Result<Vec<ProxyTrouble>> {
         self.select("report the proxies that failed", PROXIES, times(window), trouble).await
     }
 }

@@ -1,5 +1,6 @@
 //! The one row of settings and orders.
 
+use async_trait::async_trait;
 use lavra_db::duckdb::{self, Connection};
 use lavra_tasks::model::TaskId;
 use uuid::Uuid;
@@ -8,7 +9,7 @@ use super::{DuckDb, first, rows, run, wrong};
 use crate::error::Result;
 use crate::model::Mode;
 use crate::settings::Adjustable;
-use crate::store::Control;
+use crate::store::{Adjusts, Control};
 
 pub(super) fn control(connection: &Connection) -> duckdb::Result<Control> {
     let sql = "SELECT mode, task_id FROM public.fleet_settings";
@@ -22,14 +23,15 @@ pub(super) fn control(connection: &Connection) -> duckdb::Result<Control> {
     })
 }
 
-impl DuckDb {
-    pub(super) async fn adjustable(&self) -> Result<Adjustable> {
+#[async_trait]
+impl Adjusts for DuckDb {
+    async fn settings(&self) -> Result<Adjustable> {
         let sql = "SELECT adjustable::VARCHAR FROM public.fleet_settings";
         let found = self.select("read the settings", sql, (), rows::read).await?;
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
-    pub(super) async fn adjust(&self, settings: Adjustable) -> Result<()> {
+    async fn set_settings(&self, settings: Adjustable) -> Result<()> {
         let job = move |tx: &Connection| {
             let text = serde_json::to_string(&settings).map_err(wrong)?;
             run(tx, "UPDATE public.fleet_settings SET adjustable = $1", (text,)).map(|_| ())
@@ -37,11 +39,11 @@ impl DuckDb {
         Ok(self.duck.write("change the settings", job).await?)
     }
 
-    pub(super) async fn orders(&self) -> Result<Control> {
+    async fn control(&self) -> Result<Control> {
         Ok(self.duck.read("read the orders", control).await?)
     }
 
-    pub(super) async fn order(&self, control: Control) -> Result<()> {
+    async fn set_control(&self, control: Control) -> Result<()> {
         let sql = "UPDATE public.fleet_settings SET mode = $1, task_id = $2::UUID";
         let job = move |tx: &Connection| {
             run(tx, sql, (control.mode.as_str(), control.task_id.map(|id| id.0))).map(|_| ())

@@ -1,5 +1,6 @@
 //! Steps of the machine: checked against the rows as they are, then written as a whole.
 
+use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::mem::take;
 
@@ -11,12 +12,14 @@ use super::{DuckDb, log, run};
 use crate::error::Result;
 use crate::machine::{Entry, Guard, Step};
 use crate::model::{Mission, MissionStatus, Worker, WorkerId};
+use crate::store::Steps;
 
 /// So many rows are found one by one, by their key; more are better found together.
 const FEW: usize = 3;
 
-impl DuckDb {
-    pub(super) async fn write_steps(&self, steps: Vec<Step>) -> Result<Vec<bool>> {
+#[async_trait]
+impl Steps for DuckDb {
+    async fn apply(&self, steps: Vec<Step>) -> Result<Vec<bool>> {
         let clock = self.duck.clock().clone();
         let job = move |tx: &Connection| {
             let mut writing = Writing::new(tx, &clock);

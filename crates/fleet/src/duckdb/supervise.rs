@@ -1,5 +1,6 @@
 //! What one who looks after a worker or a mission asks.
 
+use async_trait::async_trait;
 use lavra_db::Clock;
 use lavra_db::duckdb::{self, Connection};
 use lavra_tasks::model::Token;
@@ -11,13 +12,14 @@ use crate::error::Result;
 use crate::machine::Step;
 use crate::machine::worker::{self, View};
 use crate::model::{Mission, MissionId, Proxy, Worker, WorkerId, WorkerStatus};
-use crate::store::{Assigned, Opened, Opening};
+use crate::store::{Assigned, Opened, Opening, Supervises};
 
 /// What waits for a worker.
 const IN_QUEUE: &str = "status = 'queued' AND queued_at IS NOT NULL AND worker_data_url IS NULL";
 
-impl DuckDb {
-    pub(super) async fn view_of(&self, worker: &WorkerId, token: Token) -> Result<Option<View>> {
+#[async_trait]
+impl Supervises for DuckDb {
+    async fn view(&self, worker: &WorkerId, token: Token) -> Result<Option<View>> {
         let worker = worker.clone();
         let job = move |connection: &Connection| {
             // One moment for all of it. A connection that failed is not used again.
@@ -29,18 +31,14 @@ impl DuckDb {
         Ok(self.duck.read("look at a worker", job).await?)
     }
 
-    pub(super) async fn held_mission(
-        &self,
-        mission: &MissionId,
-        token: Token,
-    ) -> Result<Option<Mission>> {
+    async fn storing(&self, mission: &MissionId, token: Token) -> Result<Option<Mission>> {
         let id = mission.clone();
         let job = move |connection: &Connection| rows::one::<Mission>(connection, &id.0);
         let found = self.duck.read("look at a mission", job).await?;
         Ok(found.filter(|mission| mission.token == Some(token)))
     }
 
-    pub(super) async fn begin_session(&self, opening: Opening) -> Result<Opened> {
+    async fn open(&self, opening: Opening) -> Result<Opened> {
         let (clock, now) = (self.duck.clock().clone(), self.now());
         let job = move |tx: &Connection| {
             let seen = view(tx, &opening.worker, opening.token)?;
@@ -66,7 +64,7 @@ impl DuckDb {
         Ok(self.duck.write("begin a session", job).await?)
     }
 
-    pub(super) async fn take_mission(&self, worker: &WorkerId, token: Token) -> Result<Assigned> {
+    async fn assign(&self, worker: &WorkerId, token: Token) -> Result<Assigned> {
         let (clock, now) = (self.duck.clock().clone(), self.now());
         let worker = worker.clone();
         let job = move |tx: &Connection| {

@@ -1,14 +1,16 @@
 //! Workers, proxies and writers, as people add, change and remove them.
 
+use async_trait::async_trait;
 use lavra_db::duckdb::{self, Connection};
 use lavra_db::micros;
 
 use super::{DuckDb, exists, first, run};
 use crate::error::Result;
-use crate::store::{Edit, Edited, NewProxy, NewWorker, NewWriter, Thing};
+use crate::store::{Edit, Edited, NewProxy, NewWorker, NewWriter, Thing, Things};
 
-impl DuckDb {
-    pub(super) async fn new_worker(&self, new: NewWorker) -> Result<Edited> {
+#[async_trait]
+impl Things for DuckDb {
+    async fn add_worker(&self, new: NewWorker) -> Result<Edited> {
         let now = micros(self.now());
         let job = move |tx: &Connection| {
             let thing = Thing::Worker(new.id.clone());
@@ -28,7 +30,7 @@ impl DuckDb {
         Ok(self.duck.write("add a worker", job).await?)
     }
 
-    pub(super) async fn new_proxy(&self, new: NewProxy) -> Result<Edited> {
+    async fn add_proxy(&self, new: NewProxy) -> Result<Edited> {
         let now = micros(self.now());
         let job = move |tx: &Connection| {
             if has_name(tx, &Thing::Proxy(new.id.clone()), &new.name)? {
@@ -45,7 +47,7 @@ impl DuckDb {
         Ok(self.duck.write("add a proxy", job).await?)
     }
 
-    pub(super) async fn new_writer(&self, new: NewWriter) -> Result<Edited> {
+    async fn add_writer(&self, new: NewWriter) -> Result<Edited> {
         let now = micros(self.now());
         let job = move |tx: &Connection| {
             if has_name(tx, &Thing::Writer(new.id.clone()), &new.name)? {
@@ -61,7 +63,7 @@ impl DuckDb {
         Ok(self.duck.write("add a writer", job).await?)
     }
 
-    pub(super) async fn change_thing(&self, thing: &Thing, edit: Edit) -> Result<Edited> {
+    async fn edit(&self, thing: &Thing, edit: Edit) -> Result<Edited> {
         let (thing, now) = (thing.clone(), micros(self.now()));
         let job = move |tx: &Connection| {
             if let Some(name) = &edit.name
@@ -110,7 +112,7 @@ impl DuckDb {
         Ok(self.duck.write("change a worker, proxy or writer", job).await?)
     }
 
-    pub(super) async fn remove_thing(&self, thing: &Thing) -> Result<Edited> {
+    async fn remove(&self, thing: &Thing) -> Result<Edited> {
         let thing = thing.clone();
         let job = move |tx: &Connection| {
             if let Some(why) = in_use(tx, &thing)? {
@@ -123,7 +125,7 @@ impl DuckDb {
         Ok(self.duck.write("remove a worker, proxy or writer", job).await?)
     }
 
-    pub(super) async fn note_test(&self, thing: &Thing, ok: bool) -> Result<()> {
+    async fn tested(&self, thing: &Thing, ok: bool) -> Result<()> {
         let now = micros(self.now());
         let sql = format!(
             "UPDATE {} SET last_test_at = make_timestamp($2), last_test_ok = $3 WHERE id = $1",
@@ -134,7 +136,7 @@ impl DuckDb {
         Ok(self.duck.write("note a test", job).await?)
     }
 
-    pub(super) async fn secret_of(&self, thing: &Thing) -> Result<Option<String>> {
+    async fn secret(&self, thing: &Thing) -> Result<Option<String>> {
         let column = match thing {
             Thing::Worker(_) | Thing::Writer(_) => "api_key",
             Thing::Proxy(_) => "password",

@@ -1,8 +1,9 @@
 //! The store in memory, for simulations: the answers of the databases without one, under a clock
 //! that can be stopped. It is held to the same contract.
 
+mod orchestrators;
+mod people;
 mod report;
-mod store;
 mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,6 @@
 //! What a worker has, and what it gets: a proxy with a session, and the next mission of the queue.
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use lavra_db::tokio_postgres::Row;
 use lavra_db::tokio_postgres::types::Type;
@@ -8,8 +9,8 @@ use lavra_tasks::model::Token;
 use super::{IS_NEXT, Lock, Postgres, get, row};
 use crate::error::{Error, Result};
 use crate::machine::worker::{self, View};
-use crate::model::{Mission, Proxy, WorkerId, WorkerStatus};
-use crate::store::{Assigned, Opened, Opening};
+use crate::model::{Mission, MissionId, Proxy, WorkerId, WorkerStatus};
+use crate::store::{Assigned, Opened, Opening, Supervises};
 
 /// The columns of a view: of `w`, its mission `m` and its proxy `p`.
 const VIEW: &str = "
@@ -138,8 +139,9 @@ impl Prospect {
     }
 }
 
-impl Postgres {
-    pub(super) async fn view_of(&self, worker: &WorkerId, token: Token) -> Result<Option<View>> {
+#[async_trait]
+impl Supervises for Postgres {
+    async fn view(&self, worker: &WorkerId, token: Token) -> Result<Option<View>> {
         let operation = "look at a worker";
         let params = [(&worker.0 as _, Type::TEXT), (&token as _, Type::INT8)];
         let rows = self.pg.query_prepared(operation, &sql(LOOK), &params).await?;
@@ -147,7 +149,17 @@ impl Postgres {
         Ok(view.map(|(view, _)| view))
     }
 
-    pub(super) async fn open_session(&self, opening: Opening) -> Result<Opened> {
+    async fn storing(&self, mission: &MissionId, token: Token) -> Result<Option<Mission>> {
+        let operation = "read a mission";
+        let sql =
+            "SELECT to_jsonb(m)::text FROM public.missions m WHERE m.id = $1 AND m.token = $2";
+        let params = [(&mission.0 as _, Type::TEXT), (&token as _, Type::INT8)];
+        let rows = self.pg.query_prepared(operation, sql, &params).await?;
+        let read = |found| row::read(&get::<String>(operation, found, 0)?);
+        rows.first().map(read).transpose()
+    }
+
+    async fn open(&self, opening: Opening) -> Result<Opened> {
         let operation = "open a session";
         let (id, token) = (&opening.worker.0, opening.token);
         let who = [(id as _, Type::TEXT), (&token as _, Type::INT8)];
@@ -197,7 +209,7 @@ impl Postgres {
         Ok(if is_written { Opened::With(Box::new(proxy)) } else { Opened::Lost })
     }
 
-    pub(super) async fn assign_next(&self, worker: &WorkerId, token: Token) -> Result<Assigned> {
+    async fn assign(&self, worker: &WorkerId, token: Token) -> Result<Assigned> {
         let operation = "assign a mission";
         let mut transaction = self.pg.transaction(operation).await?;
         let params = [(&worker.0 as _, Type::TEXT), (&token as _, Type::INT8)];

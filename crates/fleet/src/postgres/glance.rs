@@ -1,5 +1,6 @@
 //! What an overview shows: what ended when, what failed with what, what waits for what.
 
+use async_trait::async_trait;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,7 +11,7 @@ use super::{Postgres, get, refused};
 use crate::code::ErrorCode;
 use crate::error::Result;
 use crate::model::WriterId;
-use crate::store::{Filter, Pace, Wait, Waiter, WaitsFor, WriterLoad};
+use crate::store::{Filter, Glances, Pace, Wait, Waiter, WaitsFor, WriterLoad};
 
 const PACE: &str = "
 SELECT to_timestamp((floor(extract(epoch FROM finished_at) / $2) * $2)::float8),
@@ -55,8 +56,9 @@ SELECT concat_ws(' ',
     (SELECT concat(count(*), ' ', max(updated_at), max(last_test_at)) FROM public.writers),
     (SELECT concat(mode, task_id, adjustable) FROM public.fleet_settings))";
 
-impl Postgres {
-    pub(super) async fn how_many(&self, filter: &Filter) -> Result<i64> {
+#[async_trait]
+impl Glances for Postgres {
+    async fn count(&self, filter: &Filter) -> Result<i64> {
         let operation = "count missions";
         let conditions = Conditions::of_missions(filter);
         let sql = format!("SELECT count(*) FROM public.missions m WHERE {}", conditions.sql());
@@ -64,13 +66,13 @@ impl Postgres {
         rows.first().map_or(Ok(0), |row| get(operation, row, 0))
     }
 
-    pub(super) async fn stamped(&self) -> Result<String> {
+    async fn stamp(&self) -> Result<String> {
         let operation = "see whether something has changed";
         let rows = self.pg.query(operation, STAMP, &[]).await?;
         rows.first().map_or(Ok(String::new()), |row| get(operation, row, 0))
     }
 
-    pub(super) async fn ended(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>> {
+    async fn pace(&self, since: Timestamp, step: Duration) -> Result<Vec<Pace>> {
         let operation = "see what ended when";
         let step = step.as_secs_f64().max(1.0);
         let params = [(&since as _, Type::TIMESTAMPTZ), (&step as _, Type::FLOAT8)];
@@ -86,7 +88,7 @@ impl Postgres {
         rows.iter().map(read).collect()
     }
 
-    pub(super) async fn failed(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
+    async fn failures_by_code(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
         let operation = "see what failed with what";
         let rows = self.pg.query(operation, FAILURES, &[(&since as _, Type::TIMESTAMPTZ)]).await?;
         let mut found = Vec::with_capacity(rows.len());
@@ -99,7 +101,7 @@ impl Postgres {
         Ok(found)
     }
 
-    pub(super) async fn waiting(&self) -> Result<Vec<Wait>> {
+    async fn waits(&self) -> Result<Vec<Wait>> {
         let operation = "see what waits";
         let rows = self.pg.query(operation, WAITS, &[]).await?;
         let read = |row| {
@@ -116,7 +118,7 @@ impl Postgres {
         Ok(Wait::merged(waits))
     }
 
-    pub(super) async fn loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>> {
+    async fn writer_loads(&self, since: Timestamp) -> Result<Vec<WriterLoad>> {
         let operation = "see what the writers do";
         let rows = self.pg.query(operation, LOADS, &[(&since as _, Type::TIMESTAMPTZ)]).await?;
         let read = |row| {

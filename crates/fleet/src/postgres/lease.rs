@@ -3,6 +3,7 @@
 //! One process at a time takes its share, so that the rows it counts stay as they are; what runs
 //! is not in its way.
 
+use async_trait::async_trait;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,7 +14,7 @@ use super::{Lock, Postgres, TAKE_LOCK, get};
 use crate::error::Result;
 use crate::memory::WRITES;
 use crate::model::{MissionId, WorkerId};
-use crate::store::Leased;
+use crate::store::{Leased, Leases};
 
 /// All parts see the tables as they were before, so what is taken is added to what was held.
 const LEASE: &str = "
@@ -84,8 +85,9 @@ WITH gone AS (
 )
 UPDATE public.missions SET held_by = NULL WHERE held_by = $1 AND status = 'running'";
 
-impl Postgres {
-    pub(super) async fn take_share(&self, process: ProcessId, stale: Duration) -> Result<Leased> {
+#[async_trait]
+impl Leases for Postgres {
+    async fn lease(&self, process: ProcessId, stale: Duration) -> Result<Leased> {
         let operation = "renew the process's row";
         let mut transaction = self.pg.transaction(operation).await?;
         let lock = Lock::Leases.number();
@@ -119,7 +121,7 @@ impl Postgres {
         Ok(leased)
     }
 
-    pub(super) async fn give_back(&self, process: ProcessId, workers: &[WorkerId]) -> Result<()> {
+    async fn release(&self, process: ProcessId, workers: Vec<WorkerId>) -> Result<()> {
         let sql = "UPDATE public.workers SET held_by = NULL WHERE held_by = $1 AND id = ANY ($2)";
         let ids: Vec<&str> = workers.iter().map(|id| id.0.as_str()).collect();
         let params = [(&process.0 as _, Type::UUID), (&ids as _, Type::TEXT_ARRAY)];
@@ -127,7 +129,7 @@ impl Postgres {
         Ok(())
     }
 
-    pub(super) async fn give_all_back(&self, process: ProcessId) -> Result<()> {
+    async fn leave(&self, process: ProcessId) -> Result<()> {
         let params = [(&process.0 as _, Type::UUID)];
         self.pg.query("give everything back", LEAVE, &params).await?;
         Ok(())

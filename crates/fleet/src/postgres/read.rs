@@ -1,15 +1,15 @@
 //! What people look at: missions, counts, the log, and the lists of workers, proxies and writers.
 
+use async_trait::async_trait;
 use lavra_db::Param;
 use lavra_db::tokio_postgres::types::Type;
-use lavra_tasks::model::Token;
 
 use super::conditions::Conditions;
 use super::row::{self, FromRow};
 use super::{Postgres, get, refused};
 use crate::error::Result;
 use crate::model::{LogEntry, Mission, MissionId, Proxy, Worker, Writer};
-use crate::store::{Counts, Filter, LogFilter};
+use crate::store::{Counts, Filter, LogFilter, Reads};
 
 const COUNTS: &str = "
 SELECT count(*) FILTER (WHERE status = 'queued' AND queued_at IS NULL),
@@ -21,19 +21,9 @@ SELECT count(*) FILTER (WHERE status = 'queued' AND queued_at IS NULL),
        count(*) FILTER (WHERE status = 'canceled')
 FROM public.missions";
 
-impl Postgres {
-    /// The rows of a statement whose first column is one as JSON.
-    async fn read_all<T: FromRow>(
-        &self,
-        operation: &'static str,
-        sql: &str,
-        params: &[Param<'_>],
-    ) -> Result<Vec<T>> {
-        let rows = self.pg.query(operation, sql, params).await.map_err(refused)?;
-        rows.iter().map(|found| row::read(&get::<String>(operation, found, 0)?)).collect()
-    }
-
-    pub(super) async fn missions_of(
+#[async_trait]
+impl Reads for Postgres {
+    async fn missions(
         &self,
         filter: &Filter,
         before: Option<MissionId>,
@@ -53,21 +43,7 @@ impl Postgres {
         self.read_all("read the missions", &sql, &conditions.params()).await
     }
 
-    pub(super) async fn mission_with(
-        &self,
-        mission: &MissionId,
-        token: Token,
-    ) -> Result<Option<Mission>> {
-        let operation = "read a mission";
-        let sql =
-            "SELECT to_jsonb(m)::text FROM public.missions m WHERE m.id = $1 AND m.token = $2";
-        let params = [(&mission.0 as _, Type::TEXT), (&token as _, Type::INT8)];
-        let rows = self.pg.query_prepared(operation, sql, &params).await?;
-        let read = |found| row::read(&get::<String>(operation, found, 0)?);
-        rows.first().map(read).transpose()
-    }
-
-    pub(super) async fn count(&self) -> Result<Counts> {
+    async fn counts(&self) -> Result<Counts> {
         let operation = "count the missions";
         let rows = self.pg.query(operation, COUNTS, &[]).await?;
         let Some(row) = rows.first() else { return Ok(Counts::default()) };
@@ -82,7 +58,7 @@ impl Postgres {
         })
     }
 
-    pub(super) async fn log_of(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {
+    async fn log(&self, filter: &LogFilter) -> Result<Vec<LogEntry>> {
         let mut conditions = Conditions::of_entries(filter);
         let limit = conditions.bind(filter.limit as i64, Type::INT8);
         let direction = if filter.oldest_first { "ASC" } else { "DESC" };
@@ -107,21 +83,34 @@ impl Postgres {
         self.read_all("read the log", &sql, &conditions.params()).await
     }
 
-    pub(super) async fn all_workers(&self) -> Result<Vec<Worker>> {
+    async fn workers(&self) -> Result<Vec<Worker>> {
         let sql = "SELECT (to_jsonb(w) - 'api_key')::text FROM public.workers w
                    ORDER BY w.created_at, w.id";
         self.read_all("read the workers", sql, &[]).await
     }
 
-    pub(super) async fn all_proxies(&self) -> Result<Vec<Proxy>> {
+    async fn proxies(&self) -> Result<Vec<Proxy>> {
         let sql = "SELECT (to_jsonb(p) - 'password')::text FROM public.proxies p
                    ORDER BY p.created_at, p.id";
         self.read_all("read the proxies", sql, &[]).await
     }
 
-    pub(super) async fn all_writers(&self) -> Result<Vec<Writer>> {
+    async fn writers(&self) -> Result<Vec<Writer>> {
         let sql = "SELECT (to_jsonb(w) - 'api_key')::text FROM public.writers w
                    ORDER BY w.created_at, w.id";
         self.read_all("read the writers", sql, &[]).await
+    }
+}
+
+impl Postgres {
+    /// The rows of a statement whose first column is one as JSON.
+    async fn read_all<T: FromRow>(
+        &self,
+        operation: &'static str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<T>> {
+        let rows = self.pg.query(operation, sql, params).await.map_err(refused)?;
+        rows.iter().map(|found| row::read(&get::<String>(operation, found, 0)?)).collect()
     }
 }

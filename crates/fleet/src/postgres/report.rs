@@ -1,5 +1,6 @@
 //! The reports of the specification's section 10.3, with the window as a parameter.
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use lavra_db::Param;
 use lavra_db::tokio_postgres::types::Type;
@@ -9,6 +10,7 @@ use super::{Postgres, get};
 use crate::error::{Error, Result};
 use crate::model::{LogId, MissionId, ProxyId, WorkerId};
 use crate::report::{Failure, Performance, ProxyTrouble, Window};
+use crate::store::Reports;
 
 const FAILURES: &str = "
 SELECT m.id, m.status::text, m.error_code, m.error_message, coalesce(m.retry_count, 0),
@@ -55,8 +57,9 @@ fn times(window: &Window) -> [Param<'_>; 2] {
     [(&window.since as _, Type::TIMESTAMPTZ), (&window.until as _, Type::TIMESTAMPTZ)]
 }
 
-impl Postgres {
-    pub(super) async fn failures_of(
+#[async_trait]
+impl Reports for Postgres {
+    async fn failures(
         &self,
         window: Window,
         before: Option<(Timestamp, LogId)>,
@@ -89,7 +92,7 @@ impl Postgres {
         rows.iter().map(read).collect()
     }
 
-    pub(super) async fn performance_of(&self, window: Window) -> Result<Vec<Performance>> {
+    async fn performance(&self, window: Window) -> Result<Vec<Performance>> {
         let operation = "report what the workers did";
         let window = within(window);
         let rows = self.pg.query(operation, PERFORMANCE, &times(&window)).await?;
@@ -105,7 +108,7 @@ impl Postgres {
         rows.iter().map(read).collect()
     }
 
-    pub(super) async fn troubles_of(&self, window: Window) -> Result<Vec<ProxyTrouble>> {
+    async fn troubled_proxies(&self, window: Window) -> Result<Vec<ProxyTrouble>> {
         let operation = "report the proxies that failed";
         let window = within(window);
         let rows = self.pg.query(operation, PROXIES, &times(&window)).await?;

@@ -1,5 +1,6 @@
 //! The one row of settings.
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::types::Type;
 use lavra_tasks::model::TaskId;
 use serde_json::Value;
@@ -9,14 +10,15 @@ use super::{Postgres, get};
 use crate::error::{Error, Result};
 use crate::model::Mode;
 use crate::settings::Adjustable;
-use crate::store::Control;
+use crate::store::{Adjusts, Control};
 
 fn unreadable(error: impl std::fmt::Display) -> Error {
     Error::Unreadable(format!("the fleet's settings: {error}"))
 }
 
-impl Postgres {
-    pub(super) async fn adjustable(&self) -> Result<Adjustable> {
+#[async_trait]
+impl Adjusts for Postgres {
+    async fn settings(&self) -> Result<Adjustable> {
         let operation = "read the fleet's settings";
         let sql = "SELECT adjustable FROM public.fleet_settings";
         let rows = self.pg.query(operation, sql, &[]).await?;
@@ -24,7 +26,7 @@ impl Postgres {
         serde_json::from_value(get::<Value>(operation, row, 0)?).map_err(unreadable)
     }
 
-    pub(super) async fn adjust(&self, settings: Adjustable) -> Result<()> {
+    async fn set_settings(&self, settings: Adjustable) -> Result<()> {
         let value = serde_json::to_value(settings).map_err(unreadable)?;
         let sql = "INSERT INTO public.fleet_settings (adjustable) VALUES ($1)
                    ON CONFLICT (id) DO UPDATE SET adjustable = excluded.adjustable";
@@ -33,7 +35,7 @@ impl Postgres {
         Ok(())
     }
 
-    pub(super) async fn mode(&self) -> Result<Control> {
+    async fn control(&self) -> Result<Control> {
         let operation = "read what the fleet is to do";
         let sql = "SELECT mode, task_id FROM public.fleet_settings";
         let rows = self.pg.query(operation, sql, &[]).await?;
@@ -43,7 +45,7 @@ impl Postgres {
         Ok(Control { mode, task_id })
     }
 
-    pub(super) async fn set_mode(&self, control: Control) -> Result<()> {
+    async fn set_control(&self, control: Control) -> Result<()> {
         let sql = "INSERT INTO public.fleet_settings (mode, task_id) VALUES ($1, $2)
                    ON CONFLICT (id) DO UPDATE SET mode = excluded.mode, task_id = excluded.task_id";
         let (mode, task) = (control.mode.as_str(), control.task_id.map(|id| id.0));

@@ -5,6 +5,7 @@
 //! trace. A row changes once per statement: where a later step is about a row of an earlier one, it
 //! has a statement of its own in the same transaction.
 
+use async_trait::async_trait;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -19,6 +20,7 @@ use super::{Postgres, get, row};
 use crate::error::Result;
 use crate::machine::{Guard, Step};
 use crate::model::{LogEntry, LogId};
+use crate::store::Steps;
 
 const OPERATION: &str = "write what happened";
 
@@ -263,29 +265,32 @@ fn note(written: &mut [bool], rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-impl Postgres {
-    pub(super) async fn write_steps(&self, steps: &[Step]) -> Result<Vec<bool>> {
+#[async_trait]
+impl Steps for Postgres {
+    async fn apply(&self, steps: Vec<Step>) -> Result<Vec<bool>> {
         let mut written = vec![false; steps.len()];
-        let runs = runs(steps);
+        let runs = runs(&steps);
         let Some((last, first)) = runs.split_last() else { return Ok(written) };
         if first.is_empty() {
-            let rows = Rows::of(steps, self.pg.clock())?;
+            let rows = Rows::of(&steps, self.pg.clock())?;
             let rows = self.pg.query_prepared(OPERATION, WRITE, &rows.params()).await?;
             note(&mut written, &rows)?;
             return Ok(written);
         }
         let mut transaction = self.pg.transaction(OPERATION).await?;
         for run in first {
-            let rows = self.rows(steps, run)?;
+            let rows = self.rows(&steps, run)?;
             let rows = transaction.query(WRITE, &rows.params()).await?;
             note(written.get_mut(run.clone()).unwrap_or_default(), &rows)?;
         }
-        let rows = self.rows(steps, last)?;
+        let rows = self.rows(&steps, last)?;
         let rows = transaction.finish(WRITE, &rows.params()).await?;
         note(written.get_mut(last.clone()).unwrap_or_default(), &rows)?;
         Ok(written)
     }
+}
 
+impl Postgres {
     fn rows(&self, steps: &[Step], run: &Range<usize>) -> Result<Rows> {
         Rows::of(steps.get(run.clone()).unwrap_or_default(), self.pg.clock())
     }

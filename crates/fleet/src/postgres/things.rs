@@ -3,6 +3,7 @@
 //! Names are unique per table and URLs among workers. The specification's tables have no such constraint,
 //! and older rows may break it; so it is checked, one change at a time.
 
+use async_trait::async_trait;
 use lavra_db::tokio_postgres::Row;
 use lavra_db::tokio_postgres::error::SqlState;
 use lavra_db::tokio_postgres::types::Type;
@@ -11,7 +12,7 @@ use lavra_db::{Param, Transaction};
 use super::{Lock, Postgres, TAKE_LOCK, get, refused};
 use crate::error::Result;
 use crate::model::{ProxyId, WorkerId, WriterId};
-use crate::store::{Edit, Edited, NewProxy, NewWorker, NewWriter, Thing};
+use crate::store::{Edit, Edited, NewProxy, NewWorker, NewWriter, Thing, Things};
 
 const ADD_WORKER: &str = "
 WITH taken AS MATERIALIZED (
@@ -130,22 +131,9 @@ fn place(thing: &Thing) -> (&'static str, &'static str) {
     }
 }
 
-impl Postgres {
-    /// Runs a statement that checks names, alone.
-    async fn under_names(
-        &self,
-        operation: &'static str,
-        sql: &str,
-        params: &[Param<'_>],
-    ) -> Result<Edited> {
-        let mut transaction: Transaction<'_> = self.pg.transaction(operation).await?;
-        let lock = Lock::Names.number();
-        transaction.query(TAKE_LOCK, &[(&lock as _, Type::INT8)]).await?;
-        let rows = transaction.finish(sql, params).await.map_err(refused)?;
-        edited(operation, &rows)
-    }
-
-    pub(super) async fn new_worker(&self, new: &NewWorker) -> Result<Edited> {
+#[async_trait]
+impl Things for Postgres {
+    async fn add_worker(&self, new: NewWorker) -> Result<Edited> {
         let params = [
             (&new.id.0 as _, Type::TEXT),
             (&new.name as _, Type::TEXT),
@@ -157,7 +145,7 @@ impl Postgres {
         self.under_names("add a worker", ADD_WORKER, &params).await
     }
 
-    pub(super) async fn new_proxy(&self, new: &NewProxy) -> Result<Edited> {
+    async fn add_proxy(&self, new: NewProxy) -> Result<Edited> {
         let params = [
             (&new.id.0 as _, Type::TEXT),
             (&new.name as _, Type::TEXT),
@@ -170,7 +158,7 @@ impl Postgres {
         self.under_names("add a proxy", ADD_PROXY, &params).await
     }
 
-    pub(super) async fn new_writer(&self, new: &NewWriter) -> Result<Edited> {
+    async fn add_writer(&self, new: NewWriter) -> Result<Edited> {
         let params = [
             (&new.id.0 as _, Type::TEXT),
             (&new.name as _, Type::TEXT),
@@ -181,8 +169,8 @@ impl Postgres {
         self.under_names("add a writer", ADD_WRITER, &params).await
     }
 
-    pub(super) async fn change(&self, thing: &Thing, edit: &Edit) -> Result<Edited> {
-        let Edit { name, url, storage_domain, host, port, username, secret, active } = edit;
+    async fn edit(&self, thing: &Thing, edit: Edit) -> Result<Edited> {
+        let Edit { name, url, storage_domain, host, port, username, secret, active } = &edit;
         let id = thing.id();
         let id: Param<'_> = (&id, Type::TEXT);
         let name: Param<'_> = (name, Type::TEXT);
@@ -209,7 +197,52 @@ impl Postgres {
         }
     }
 
-    pub(super) async fn remove_worker(&self, id: &WorkerId) -> Result<Edited> {
+    async fn remove(&self, thing: &Thing) -> Result<Edited> {
+        match thing {
+            Thing::Worker(id) => self.remove_worker(id).await,
+            Thing::Proxy(id) => self.remove_proxy(id).await,
+            Thing::Writer(id) => self.remove_writer(id).await,
+        }
+    }
+
+    async fn tested(&self, thing: &Thing, ok: bool) -> Result<()> {
+        let (table, _) = place(thing);
+        let sql = format!(
+            "UPDATE public.{table} SET last_test_at = now(), last_test_ok = $2 WHERE id = $1"
+        );
+        let params = [(&thing.id() as _, Type::TEXT), (&ok as _, Type::BOOL)];
+        self.pg.query("note a test", &sql, &params).await?;
+        Ok(())
+    }
+
+    async fn secret(&self, thing: &Thing) -> Result<Option<String>> {
+        let operation = "read a secret's reference";
+        let (table, column) = place(thing);
+        let sql = format!("SELECT {column} FROM public.{table} WHERE id = $1");
+        let rows = self.pg.query(operation, &sql, &[(&thing.id() as _, Type::TEXT)]).await?;
+        match rows.first() {
+            Some(row) => get(operation, row, 0),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Postgres {
+    /// Runs a statement that checks names, alone.
+    async fn under_names(
+        &self,
+        operation: &'static str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Edited> {
+        let mut transaction: Transaction<'_> = self.pg.transaction(operation).await?;
+        let lock = Lock::Names.number();
+        transaction.query(TAKE_LOCK, &[(&lock as _, Type::INT8)]).await?;
+        let rows = transaction.finish(sql, params).await.map_err(refused)?;
+        edited(operation, &rows)
+    }
+
+    async fn remove_worker(&self, id: &WorkerId) -> Result<Edited> {
         let operation = "remove a worker";
         let named = || Edited::InUse("missions name it".into());
         let rows = match self.pg.query(operation, REMOVE_WORKER, &[(&id.0 as _, Type::TEXT)]).await
@@ -229,7 +262,7 @@ impl Postgres {
         Ok(if get(operation, row, 2)? { named() } else { Edited::Done })
     }
 
-    pub(super) async fn remove_proxy(&self, id: &ProxyId) -> Result<Edited> {
+    async fn remove_proxy(&self, id: &ProxyId) -> Result<Edited> {
         let operation = "remove a proxy";
         let rows = self.pg.query(operation, REMOVE_PROXY, &[(&id.0 as _, Type::TEXT)]).await?;
         let Some(row) = rows.first() else { return Ok(Edited::NotFound) };
@@ -239,7 +272,7 @@ impl Postgres {
         })
     }
 
-    pub(super) async fn remove_writer(&self, id: &WriterId) -> Result<Edited> {
+    async fn remove_writer(&self, id: &WriterId) -> Result<Edited> {
         let operation = "remove a writer";
         let rows = self.pg.query(operation, REMOVE_WRITER, &[(&id.0 as _, Type::TEXT)]).await?;
         let Some(row) = rows.first() else { return Ok(Edited::NotFound) };
@@ -248,26 +281,5 @@ impl Postgres {
         } else {
             Edited::Done
         })
-    }
-
-    pub(super) async fn note_test(&self, thing: &Thing, ok: bool) -> Result<()> {
-        let (table, _) = place(thing);
-        let sql = format!(
-            "UPDATE public.{table} SET last_test_at = now(), last_test_ok = $2 WHERE id = $1"
-        );
-        let params = [(&thing.id() as _, Type::TEXT), (&ok as _, Type::BOOL)];
-        self.pg.query("note a test", &sql, &params).await?;
-        Ok(())
-    }
-
-    pub(super) async fn secret_of(&self, thing: &Thing) -> Result<Option<String>> {
-        let operation = "read a secret's reference";
-        let (table, column) = place(thing);
-        let sql = format!("SELECT {column} FROM public.{table} WHERE id = $1");
-        let rows = self.pg.query(operation, &sql, &[(&thing.id() as _, Type::TEXT)]).await?;
-        match rows.first() {
-            Some(row) => get(operation, row, 0),
-            None => Ok(None),
-        }
     }
 }

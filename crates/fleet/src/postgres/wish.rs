@@ -3,6 +3,7 @@
 //! [`crate::machine::mission::granted`] says what a wish makes of one mission; the statements here
 //! say the same of many, and the contract compares the two.
 
+use async_trait::async_trait;
 use std::collections::HashSet;
 
 use lavra_db::tokio_postgres::types::Type;
@@ -13,7 +14,7 @@ use super::{Lock, Postgres, TAKE_LOCK, get, refused};
 use crate::error::{Error, Result};
 use crate::machine::mission::Wish;
 use crate::model::MissionId;
-use crate::store::{Filter, NewMission};
+use crate::store::{Filter, NewMission, Wishes};
 
 /// Each has a time of its own, in the order of the ids, so that the queue has an order.
 const GRANT: &str = "
@@ -106,34 +107,9 @@ ORDER BY place
 ON CONFLICT (id) DO NOTHING
 RETURNING id";
 
-impl Postgres {
-    pub(super) async fn grant(
-        &self,
-        filter: &Filter,
-        wish: Wish,
-        by: &str,
-    ) -> Result<Vec<MissionId>> {
-        let operation = "do what was wished to missions";
-        let Terms { may, set, event, details } = terms(wish);
-        let mut conditions = Conditions::of_missions(filter);
-        let which = conditions.sql();
-        let by = conditions.bind(by.to_owned(), Type::TEXT);
-        let sql = GRANT
-            .replace("{which}", &which)
-            .replace("{may}", may)
-            .replace("{set}", &set)
-            .replace("{event}", event)
-            .replace("{details}", &details.replace("{by}", &by));
-        let rows = self.patient.query(operation, &sql, &conditions.params()).await;
-        let read = |row| Ok(MissionId(get(operation, row, 0)?));
-        rows.map_err(refused)?.iter().map(read).collect()
-    }
-
-    pub(super) async fn add_to_the_bank(
-        &self,
-        missions: Vec<NewMission>,
-        again: bool,
-    ) -> Result<Vec<MissionId>> {
+#[async_trait]
+impl Wishes for Postgres {
+    async fn add_missions(&self, missions: Vec<NewMission>, again: bool) -> Result<Vec<MissionId>> {
         let operation = "add missions";
         let unreadable = |error: serde_json::Error| Error::Invalid(error.to_string());
         let mut rows = serde_json::to_value(&missions).map_err(unreadable)?;
@@ -151,5 +127,22 @@ impl Postgres {
         let added: HashSet<String> = added.iter().map(read).collect::<Result<_>>()?;
         let ids = missions.into_iter().map(|mission| mission.id);
         Ok(ids.filter(|id| added.contains(&id.0)).collect())
+    }
+
+    async fn wish(&self, filter: &Filter, wish: Wish, by: &str) -> Result<Vec<MissionId>> {
+        let operation = "do what was wished to missions";
+        let Terms { may, set, event, details } = terms(wish);
+        let mut conditions = Conditions::of_missions(filter);
+        let which = conditions.sql();
+        let by = conditions.bind(by.to_owned(), Type::TEXT);
+        let sql = GRANT
+            .replace("{which}", &which)
+            .replace("{may}", may)
+            .replace("{set}", &set)
+            .replace("{event}", event)
+            .replace("{details}", &details.replace("{by}", &by));
+        let rows = self.patient.query(operation, &sql, &conditions.params()).await;
+        let read = |row| Ok(MissionId(get(operation, row, 0)?));
+        rows.map_err(refused)?.iter().map(read).collect()
     }
 }

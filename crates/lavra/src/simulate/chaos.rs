@@ -9,7 +9,7 @@ use lavra_fleet::Bell;
 use lavra_fleet::machine::mission::Wish;
 use lavra_fleet::memory::{Freezer, Memory};
 use lavra_fleet::model::{MissionId, MissionStatus};
-use lavra_fleet::store::{Edit, Filter, Store, Thing};
+use lavra_fleet::store::{Edit, Filter, Thing, Things, Wishes};
 use rand::RngExt;
 use rand::rngs::SmallRng;
 use tokio::task::JoinHandle;

@@ -16,7 +16,7 @@ use lavra_fleet::machine::mission::Wish;
 use lavra_fleet::memory::{Freezer, Memory};
 use lavra_fleet::model::{MediaType, MissionId, MissionStatus, WorkerStatus};
 use lavra_fleet::settings::Timing;
-use lavra_fleet::store::{Filter, NewMission, NewProxy, NewWorker, NewWriter, Store};
+use lavra_fleet::store::{Filter, NewMission, NewProxy, NewWorker, NewWriter, Things, Wishes};
 use lavra_fleet::{Bell, Orchestrator};
 use lavra_tasks::model::ProcessId;
 use lavra_world::{FleetConfig, FleetFaults, FleetWorld};

@@ -7,7 +7,7 @@ use crate::machine::mission::Wish;
 use crate::machine::worker::{Ask, Todo};
 use crate::machine::writer;
 use crate::model::{Checkpoint, EventKind, MissionStatus, Waiting, WorkerStatus};
-use crate::store::{Store, Thing};
+use crate::store::{Thing, Things};
 
 #[test]
 fn error100_terminated_blames_nobody() {

@@ -13,7 +13,7 @@ use crate::machine::worker::{Ask, Todo};
 use crate::machine::{worker, writer};
 use crate::model::{Checkpoint, EventKind, MissionStatus, Mode, Waiting, WorkerId, WorkerStatus};
 use crate::settings::{Adjustable, ProxyFailures};
-use crate::store::{Edit, Store, Thing};
+use crate::store::{Edit, Steps, Thing, Things};
 
 #[test]
 fn drain_finishes_what_runs_and_takes_nothing_new() {

@@ -26,7 +26,8 @@ use crate::model::{
 };
 use crate::settings::Settings;
 use crate::store::{
-    Assigned, Control, Filter, NewMission, NewProxy, NewWorker, NewWriter, Opened, Opening, Store,
+    Adjusts, Assigned, Control, Filter, Leases, NewMission, NewProxy, NewWorker, NewWriter, Opened,
+    Opening, Reads, Steps, Store, Supervises, Things, Wishes,
 };
 
 const W: &str = "W1";

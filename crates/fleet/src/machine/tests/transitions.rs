@@ -9,7 +9,7 @@ use crate::machine::mission::Wish;
 use crate::machine::worker::{Ask, Todo};
 use crate::machine::{mission_may, worker_may};
 use crate::model::{Checkpoint, CloseReason, EventKind, MissionStatus, Mode, WorkerStatus};
-use crate::store::{Edit, Store, Thing};
+use crate::store::{Edit, Thing, Things};
 
 // --- 4.1: the mission -----------------------------------------------------------------------------
 

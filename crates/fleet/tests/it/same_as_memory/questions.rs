@@ -7,7 +7,7 @@ use lavra_fleet::model::{
     Checkpoint, EventKind, LogEntry, LogId, MediaType, MissionId, MissionStatus, Waiting,
 };
 use lavra_fleet::report::Window;
-use lavra_fleet::store::{Filter, LogFilter, Store, Thing};
+use lavra_fleet::store::{Filter, LogFilter, Reads, Store, Thing};
 
 use super::{Both, Dice, proxy_id, worker_id, writer};
 

@@ -3,7 +3,7 @@
 use lavra_fleet::machine::worker;
 use lavra_fleet::machine::{Step, writer};
 use lavra_fleet::model::{SessionId, WorkerId};
-use lavra_fleet::store::{Assigned, Opened, Opening, Store};
+use lavra_fleet::store::{Assigned, Leases, Opened, Opening, Reads, Steps, Supervises};
 use lavra_tasks::model::{ProcessId, Token};
 
 use super::answers::writer_says;
