@@ -48,11 +48,16 @@ impl Client {
             Ok(node) => return Ok(Self::Here { router: node.router(), node: Box::new(node) }),
             Err(error) => error,
         };
-        match error.downcast_ref() {
-            Some(lavra_db::Error::Held {
-                holder: Holder { url: Some(url), token, .. }, ..
-            }) => Ok(Self::there(url, token.clone())),
-            _ => Err(error),
+        Self::of_holder(&error).ok_or(error)
+    }
+
+    /// The process that has the file, where that is the error and it can be asked.
+    pub(crate) fn of_holder(error: &anyhow::Error) -> Option<Self> {
+        match error.downcast_ref()? {
+            lavra_db::Error::Held { holder: Holder { url: Some(url), token, .. }, .. } => {
+                Some(Self::there(url, token.clone()))
+            }
+            _ => None,
         }
     }
 

@@ -2,6 +2,7 @@
 //! it otherwise.
 
 use std::future::Future;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -17,6 +18,10 @@ use crate::exit::{Exit, ServerUnreachable};
 use crate::node::{Node, Parts, listen};
 use crate::printer::Printer;
 use crate::settings::Settings;
+
+/// How long a process that ends may still have the file.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What came of it, or how it ended without.
 pub(super) type Outcome = Result<Value, Exit>;
@@ -49,32 +54,40 @@ where
         return there(&Client::open(settings).await?, kind, payload, printer).await;
     }
     let parts = Parts { private_allowed: true, ..Parts::default() };
-    let node = match Node::open(settings, parts).await {
-        Ok(node) => node,
-        Err(error) => match error.downcast_ref() {
-            Some(lavra_db::Error::Held { holder, .. }) if holder.url.is_some() => {
-                match there(&Client::open(settings).await?, kind, payload.clone(), printer).await {
-                    // A command had the file, and has ended without doing it.
-                    Err(error) if error.is::<ServerUnreachable>() => {}
-                    done => return done,
-                }
-                let node = Node::open(settings, parts).await?;
-                let left = ListFilter {
-                    kind: Some(kind.into()),
-                    status: Some(Status::Pending),
-                    limit: 1,
-                    ..ListFilter::default()
-                };
-                for task in node.tasks.store().list(left).await? {
-                    if node.tasks.input(task.id).await? == payload {
-                        node.tasks.cancel(task.id, None).await?;
-                    }
-                }
-                node
+    // Since when whoever has the file does not answer.
+    let mut silent: Option<Instant> = None;
+    let node = loop {
+        let error = match Node::open(settings, parts).await {
+            Ok(node) => break node,
+            Err(error) => error,
+        };
+        let Some(holder) = Client::of_holder(&error) else { return Err(error) };
+        if silent.is_some_and(|since| since.elapsed() > PATIENCE) {
+            return Err(error);
+        }
+        match there(&holder, kind, payload.clone(), printer).await {
+            // A command had the file, and ends without doing it: it does not answer any more, and has
+            // the file for a moment longer.
+            Err(error) if error.is::<ServerUnreachable>() => {
+                silent.get_or_insert_with(Instant::now);
             }
-            _ => return Err(error),
-        },
+            done => return done,
+        }
+        tokio::time::sleep(PAUSE).await;
     };
+    if silent.is_some() {
+        let left = ListFilter {
+            kind: Some(kind.into()),
+            status: Some(Status::Pending),
+            limit: 100,
+            ..ListFilter::default()
+        };
+        for task in node.tasks.store().list(left).await? {
+            if node.tasks.input(task.id).await? == payload {
+                node.tasks.cancel(task.id, None).await?;
+            }
+        }
+    }
     let told = on_signal()?;
     let stop = CancellationToken::new();
     let bar = if printer.is_watched() { ProgressBar::new(0) } else { ProgressBar::hidden() };
