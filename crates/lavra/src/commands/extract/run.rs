@@ -40,12 +40,10 @@ pub(super) async fn run(
     let tables = lavra_extract::migrations(&order.source()?.name);
     match Node::open_for(settings, parts, tables).await {
         Ok(node) => here(node, payload, &order, printer).await,
-        Err(error) => match error.downcast_ref() {
+        Err(error) => match Client::of_holder(&error) {
             // A server has the file: it extracts.
-            Some(lavra_db::Error::Held { holder, .. }) if holder.url.is_some() => {
-                there(&Client::open(settings).await?, payload, printer).await
-            }
-            _ => Err(error),
+            Some(holder) => there(&holder, payload, printer).await,
+            None => Err(error),
         },
     }
 }
