@@ -1,6 +1,6 @@
 //! The questions that extraction asks of a database, for one source.
 //!
-//! One verb changes anything: [`Store::write`], which takes what happened to some tasks, each
+//! One verb changes anything: [`Writes::write`], which takes what happened to some tasks, each
 //! guarded by the token of whoever holds it, and stores state, windows, pages and bodies in one
 //! transaction. A page is there with its body or not at all.
 

@@ -1,7 +1,7 @@
 //! The questions that the fleet asks of a database.
 //!
 //! Each verb is one transaction: rows and their log entries together. Whoever supervises a worker
-//! or a mission holds a token for it; [`Store::apply`] writes nothing for a token that is not the
+//! or a mission holds a token for it; [`Steps::apply`] writes nothing for a token that is not the
 //! row's any more.
 
 use std::fmt::{self, Debug, Formatter};
