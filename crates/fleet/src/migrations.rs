@@ -28,4 +28,10 @@ pub const MIGRATIONS: &[Migration] = &[
         include_str!("../migrations/004_scrapes.postgres.sql"),
         include_str!("../migrations/004_scrapes.duckdb.sql"),
     ),
+    Migration::fixed(
+        "fleet:005",
+        "room beside an ad for its next version",
+        include_str!("../migrations/005_ads.postgres.sql"),
+        include_str!("../migrations/005_ads.duckdb.sql"),
+    ),
 ];

@@ -19,7 +19,7 @@ async fn from_older() -> Server {
     server.client().await.batch_execute(OLDER).await.unwrap();
     let database = Database::open(&server.target(), Schema::default(), PATIENCE).await.unwrap();
     let applied = migrate(&database, &migrations()).await.unwrap();
-    assert_eq!(applied.last().map(String::as_str), Some("fleet:004"));
+    assert_eq!(applied.last().map(String::as_str), Some("fleet:005"));
     server
 }
 
@@ -63,6 +63,30 @@ async fn from_zero_and_from_the_older_schema_it_is_the_same() {
     assert_eq!(only(&zero, &older), Vec::<String>::new(), "only from zero");
     assert_eq!(only(&older, &zero), Vec::<String>::new(), "only from the older one");
     assert!(zero.len() > 100, "{} lines", zero.len());
+}
+
+#[tokio::test]
+async fn ads_have_room_to_change_and_a_table_of_the_users_own_is_left_alone() {
+    let options = |client: Client| async move {
+        let sql = "SELECT coalesce(reloptions::text, 'none') FROM pg_class
+                   WHERE oid = 'public.ads'::regclass";
+        let rows = client.query_typed(sql, &[]).await.unwrap();
+        rows[0].get::<_, String>(0)
+    };
+    let ours = Server::create(POSTGRES, &migrations()).await;
+    assert_eq!(options(ours.client().await).await, "{fillfactor=50}");
+    for own in [
+        "CREATE TABLE public.ads (id TEXT PRIMARY KEY, price NUMERIC)",
+        "CREATE TABLE public.ads (id TEXT PRIMARY KEY, data JSONB, first_seen_at TIMESTAMPTZ,
+             last_seen_at TIMESTAMPTZ) WITH (autovacuum_enabled = true)",
+    ] {
+        let theirs = Server::create(POSTGRES, &[]).await;
+        theirs.client().await.batch_execute(own).await.unwrap();
+        let before = options(theirs.client().await).await;
+        let database = Database::open(&theirs.target(), Schema::default(), PATIENCE).await.unwrap();
+        migrate(&database, &migrations()).await.unwrap();
+        assert_eq!(options(theirs.client().await).await, before);
+    }
 }
 
 #[tokio::test]

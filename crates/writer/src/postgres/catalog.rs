@@ -7,7 +7,7 @@ use super::Postgres;
 use super::jobs::get;
 use crate::failure::Failure;
 use crate::infer::{Kind, Shape, is_plain};
-use crate::order::Destination;
+use crate::order::{Destination, Operation};
 use crate::store::{Look, OF_THE_FLEET, Tables, no_key, no_schema, refusal};
 use crate::table::{Column, Sameness, Table, quote};
 
@@ -16,6 +16,10 @@ const RELATION: &str = "SELECT c.oid, c.relkind::text AS relkind,
         NOT c.relhasrules AND NOT pg_catalog.row_security_active(c.oid) AS takes_copies
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relname = $2";
+
+/// What is upserted comes again. With room for its next version beside it a row changes without an entry
+/// in any index, in half the time, and a table that was written twice is as large with it as without.
+const ROOM_TO_CHANGE: &str = " WITH (fillfactor = 50)";
 
 /// Those that can be written: neither generated nor numbered by the server alone. Types by their schema and
 /// name, which mean the same wherever `search_path` points.
@@ -99,7 +103,7 @@ impl Tables for Postgres {
     }
 
     async fn create(&self, destination: &Destination, shape: &Shape) -> Result<(), Failure> {
-        let Destination { schema, table, conflict_key, .. } = destination;
+        let Destination { schema, table, operation, conflict_key, .. } = destination;
         if !is_plain(table) {
             let text = "a table is only made with a name of letters, digits and underscores";
             return Err(Failure::schema(text));
@@ -118,7 +122,11 @@ impl Tables for Postgres {
             let key: Vec<String> = conflict_key.iter().map(|name| quote(name)).collect();
             parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
         }
-        let sql = format!("CREATE TABLE IF NOT EXISTS {name} ({})", parts.join(", "));
+        let room = match operation {
+            Operation::Upsert => ROOM_TO_CHANGE,
+            Operation::Insert => "",
+        };
+        let sql = format!("CREATE TABLE IF NOT EXISTS {name} ({}){room}", parts.join(", "));
         let mut transaction = self.pg.transaction("make the table").await?;
         transaction.query(&sql, &[]).await?;
         transaction.finish(&format!("ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"), &[]).await?;

@@ -18,6 +18,7 @@ lavra_testkit::on_servers!(
     a_row_that_is_there_is_no_excuse,
     what_watches_inserts_sees_rows_that_are_there,
     rows_of_a_table_below_are_left_alone,
+    a_table_that_is_made_for_upserts_has_room_for_them,
 );
 
 async fn identifiers_are_the_catalogs_whatever_they_hold(mut world: World) {
@@ -347,6 +348,22 @@ async fn rows_of_a_table_below_are_left_alone(mut world: World) {
 }
 
 /// An upsert by these columns.
+async fn a_table_that_is_made_for_upserts_has_room_for_them(mut world: World) {
+    world.start().await;
+    for operation in ["upsert", "insert"] {
+        let table = format!("of_{operation}");
+        let mut order = inline(&table, &json!([{ "id": 1 }]));
+        order["config"]["operation"] = json!(operation);
+        order["config"]["create_table"] = json!(true);
+        let job = world.run(&order).await;
+        assert_eq!(job["status"], "completed", "{job}");
+    }
+    let options = "SELECT relname::text AS name, coalesce(reloptions::text, 'none') AS options
+                   FROM pg_class WHERE relname IN ('of_insert', 'of_upsert') ORDER BY 1";
+    let expected = json!([["of_insert", "none"], ["of_upsert", "{fillfactor=50}"]]);
+    assert_eq!(json!(world.ask(options).await), expected);
+}
+
 fn inline_by(key: &[&str], table: &str, elements: &serde_json::Value) -> serde_json::Value {
     let mut order = inline(table, elements);
     order["config"]["conflict_key"] = json!(key);
