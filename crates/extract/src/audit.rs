@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::host::{Ended, Host};
 use crate::machine::{Happening, next};
 use crate::missing::Missing;
-use crate::model::{Extraction, ExtractionId, Page, Status, Stored, Window};
+use crate::model::{Extraction, ExtractionId, Page, Status, Stored, Totals, Window};
 use crate::plan::today;
 use crate::reading::{Reading, read};
 use crate::records::keys;
@@ -375,7 +375,10 @@ fn absent(windows: &[Window], pages: &[Page], page_size: i64, generation: i32) -
             .filter(|page| page.stored.page > window.base)
             .map(|page| (page.stored.page - window.base, page.stored))
             .collect();
-        let missing = Missing::of(totals, page_size, generation, &stored);
+        // It may have been fetched in pages of another size: the first one is a full one then.
+        let was = stored.get(&1).map(|first| first.records).filter(|size| *size > 0);
+        let was = was.filter(|size| Totals::of(totals.records, *size) == totals);
+        let missing = Missing::of(totals, was.unwrap_or(page_size), generation, &stored);
         absent.extend(missing.pages().map(|page| window.base + page));
     }
     absent

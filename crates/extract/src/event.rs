@@ -27,6 +27,12 @@ pub enum Event {
         task: ExtractionId,
         error: String,
     },
+    /// The source announces another number of pages than its total makes; the total counts.
+    PagesDiffer {
+        task: ExtractionId,
+        announced: i64,
+        counted: i64,
+    },
     /// `pages` are missing in all.
     Fetching {
         tasks: usize,

@@ -21,7 +21,7 @@ use crate::audit::{batches, is_within};
 use crate::error::{Error, Result};
 use crate::model::{Extraction, ExtractionId, Page, Status};
 use crate::records::records;
-use crate::source::{Endpoint, Period, Source};
+use crate::source::{Endpoint, Period, Series, Source};
 use crate::store::{Scope, Store};
 use scratch::Scratch;
 
@@ -98,28 +98,25 @@ impl Export {
     /// Exports all of `scope`; `tell` hears how many files of how many are done.
     pub async fn run(&self, scope: &Scope, tell: impl Fn(usize, usize)) -> Result<Report> {
         let mut report = Report { place: self.to.place().to_owned(), ..Report::default() };
-        let mut parts: BTreeMap<(&str, Date), Vec<Extraction>> = BTreeMap::new();
+        let mut parts: BTreeMap<(String, Date), (&Endpoint, Vec<Extraction>)> = BTreeMap::new();
         for task in self.store.tasks(scope).await? {
             if task.status != Status::Complete && !self.partial {
                 report.left_out.push(LeftOut { task: task.task_id, status: task.status });
                 continue;
             }
             if let Some(series) = self.source.series(&task.endpoint_name) {
-                let name = series.endpoint.name.as_str();
-                parts.entry((name, task.data_date)).or_default().push(task);
+                let part = parts.entry((name_of(&series, scope), task.data_date));
+                part.or_insert_with(|| (series.endpoint, Vec::new())).1.push(task);
             }
         }
         let all = parts.len();
-        for (done, ((name, date), tasks)) in parts.into_iter().enumerate() {
+        for (done, ((name, date), (endpoint, tasks))) in parts.into_iter().enumerate() {
             if self.stop.is_cancelled() {
                 report.is_interrupted = true;
                 break;
             }
             tell(done, all);
-            let Some(endpoint) = self.source.endpoints.iter().find(|e| e.name == name) else {
-                continue;
-            };
-            if let Some(file) = self.part(endpoint, date, tasks).await? {
+            if let Some(file) = self.part(name, endpoint, date, tasks).await? {
                 report.rows += file.rows;
                 report.bytes += file.bytes;
                 report.files.push(file);
@@ -131,6 +128,7 @@ impl Export {
     /// One file: the records of an endpoint's month. `None` where there is not one.
     async fn part(
         &self,
+        of: String,
         endpoint: &Endpoint,
         date: Date,
         tasks: Vec<Extraction>,
@@ -141,11 +139,7 @@ impl Export {
             }
             Period::Year { .. } => ("year", date.strftime("%Y").to_string()),
         };
-        let key = format!(
-            "{of}/{name}={period}/{of}-{period}.{}",
-            self.format.extension(),
-            of = endpoint.name
-        );
+        let key = format!("{of}/{name}={period}/{of}-{period}.{}", self.format.extension());
         let directory = tempfile::tempdir().map_err(failed)?;
         let file = directory.path().join("export");
         let mut sheet = Sheet::open(&file, directory.path(), self.format, endpoint)?;
@@ -161,7 +155,7 @@ impl Export {
         let stored = self.to.put_file(&key, self.format.content_type(), &file).await;
         let stored = stored.map_err(failed)?;
         let (bytes, sha256) = (stored.size, stored.sha256);
-        Ok(Some(Written { endpoint: endpoint.name.clone(), period, key, rows, bytes, sha256 }))
+        Ok(Some(Written { endpoint: of, period, key, rows, bytes, sha256 }))
     }
 
     async fn task(&self, endpoint: &Endpoint, task: Extraction, sheet: Sheet) -> Result<Sheet> {
@@ -191,6 +185,17 @@ impl Export {
             .await?;
         }
         Ok(sheet)
+    }
+}
+
+/// What a file is named after: the endpoint, or one of its lists where not all of them are wanted, so that
+/// a part never stands where the whole did.
+fn name_of(series: &Series<'_>, scope: &Scope) -> String {
+    let is_wanted = |name: &String| scope.endpoints.is_empty() || scope.endpoints.contains(name);
+    if series.endpoint.all_series().all(|each| is_wanted(&each.name())) {
+        series.endpoint.name.clone()
+    } else {
+        series.name()
     }
 }
 
@@ -266,6 +271,24 @@ fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_an_endpoint_has_files_of_its_own() {
+        let source = Source::built_in("pncp").unwrap().unwrap();
+        let name = "contratacoes_publicacao_modalidade_6";
+        let series = source.series(name).unwrap();
+        let day = jiff::civil::date(2024, 1, 1);
+        let scope = |endpoints: Vec<String>| Scope { endpoints, from: day, to: day };
+        let whole: Vec<String> = series.endpoint.all_series().map(|each| each.name()).collect();
+        for all in [Vec::new(), whole.clone()] {
+            assert_eq!(name_of(&series, &scope(all)), "contratacoes_publicacao");
+        }
+        assert_eq!(name_of(&series, &scope(vec![name.to_owned()])), name);
+        assert_eq!(name_of(&series, &scope(whole[1..].to_vec())), name);
+        let contracts = source.series("contratos_publicacao").unwrap();
+        let only = scope(vec!["contratos_publicacao".to_owned()]);
+        assert_eq!(name_of(&contracts, &only), "contratos_publicacao");
+    }
 
     #[test]
     fn a_record_is_one_line_and_otherwise_as_it_came() {

@@ -84,7 +84,18 @@ impl Kind {
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 const LONGEST_MESSAGE: usize = 200;
 
-/// Reads the answer to page `page` of a window, which was asked for `earlier` times before.
+/// Whether the source takes this answer for something else when it has come often enough.
+pub fn is_in_doubt(
+    answer: &Result<Reply, Trouble>,
+    source: &Source,
+    endpoint: &Endpoint,
+    page: i64,
+    now: Timestamp,
+) -> bool {
+    !matches!(read(answer, source, endpoint, page, u32::MAX, now), Reading::Retry(_))
+}
+
+/// Reads the answer to page `page` of a window, whose status has come `earlier` times before.
 pub fn read(
     answer: &Result<Reply, Trouble>,
     source: &Source,
@@ -151,6 +162,10 @@ fn data(reply: &Reply, source: &Source, endpoint: &Endpoint) -> Reading {
         Err(error) => garbled(format!("status 200 with a body that is not JSON: {error}")),
         Ok(found) if found.records.is_none() || found.total.is_none_or(|total| total < 0) => {
             garbled("status 200 with JSON that has no list of records or no total".into())
+        }
+        // Nothing could ever be missing of it.
+        Ok(Digest { records: Some(records @ 1..), total: Some(0), .. }) => {
+            garbled(format!("status 200 with {records} records and a total of none"))
         }
         Ok(found) => Reading::Data(found),
     }
@@ -224,6 +239,7 @@ mod tests {
     #[test]
     fn each_answer_of_the_portal_is_taken_for_what_it_is() {
         let page = r#"{"data":[{}],"totalRegistros":1,"totalPaginas":1}"#;
+        let lying = r#"{"data":[{}],"totalRegistros":0,"totalPaginas":0}"#;
         let html = "<html><body>Limite de Requisições Excedido</body></html>";
         let none = r#"{"status":404,"message":"Nenhum instrumento de Cobrança encontrado."}"#;
         let own = r#"{"message":"For input string: \"\""}"#;
@@ -236,6 +252,7 @@ mod tests {
             (contratos, 1, 0, 200, html, ("retry", Some(Kind::Garbled))),
             (contratos, 1, 0, 200, r#"{"data":[{"#, ("retry", Some(Kind::Garbled))),
             (contratos, 1, 0, 200, r#"{"message":"ok"}"#, ("retry", Some(Kind::Garbled))),
+            (contratos, 1, 0, 200, lying, ("retry", Some(Kind::Garbled))),
             (contratos, 1, 0, 204, "", ("empty", None)),
             (contratos, 2, 0, 204, "", ("past the end", None)),
             (contratos, 1, 0, 400, "{}", ("refused", Some(Kind::Refused))),

@@ -105,6 +105,8 @@ WITH input AS (
     WHERE outcome = 'failed' OR NOT EXISTS (
         SELECT 1 FROM psa.{source}_pages p
         WHERE p.task_id = a.task AND p.page = a.page AND p.content_hash = a.content_hash)
+    -- It is written again where nobody heard that it was stored.
+    ON CONFLICT (id) DO NOTHING
 )
 SELECT i.task, coalesce(changed.token, i.token)
 FROM input i JOIN held ON held.task_id = i.task LEFT JOIN changed ON changed.task_id = i.task";

@@ -1,5 +1,6 @@
 //! One page, asked for until it is there, or will not be.
 
+use std::collections::HashMap;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -15,13 +16,13 @@ use crate::event::Event;
 use crate::host::Ended;
 use crate::model::{Extraction, Window};
 use crate::plan::today;
-use crate::reading::{Failure, Kind, Reading, Reply, Trouble, read};
+use crate::reading::{Failure, Kind, Reading, Reply, Trouble, is_in_doubt, read};
 use crate::request::{Request, request};
 use crate::source::Series;
 use crate::store::{Arrival, Done, Outcome, Written};
 
-/// What of a failure's body is kept.
-const KEPT_OF_A_FAILURE: usize = 64 << 10;
+/// What is kept of a body that is not data.
+const KEPT_AS_TEXT: usize = 64 << 10;
 
 pub(super) enum Asked {
     /// With the total that it announces.
@@ -52,7 +53,8 @@ impl Run {
         };
         let request =
             request(self.source(), &series, window, page, today(self.source(), self.now()))?;
-        let (mut failed, mut asked) = (0, 0);
+        let mut failed = 0;
+        let mut said: HashMap<u16, u32> = HashMap::new();
         loop {
             let endpoint = series.endpoint;
             let away = self.extractor.host.away_for(&endpoint.name);
@@ -80,15 +82,22 @@ impl Run {
             let answer = self.extractor.client.fetch(&request.url).await;
             let elapsed = begun.elapsed();
             permit.land();
-            let reading = read(&answer, self.source(), endpoint, page, asked, self.now());
-            asked += 1;
+            let earlier = match &answer {
+                Ok(reply) => said.entry(reply.status).or_default(),
+                Err(_) => &mut 0,
+            };
+            let reading = read(&answer, self.source(), endpoint, page, *earlier, self.now());
+            *earlier += 1;
             let change = permit.end(Ended::of(&reading));
             self.tell_of_outage(change, &endpoint.name, &reading);
             let asked_for =
                 Page { task, series: &series, window, request: &request, number: page, elapsed };
             let failure = match reading {
                 Reading::Data(digest) => return Ok(self.page(&asked_for, answer, digest)),
-                Reading::Empty => return Ok(self.page(&asked_for, answer, Digest::default())),
+                Reading::Empty => {
+                    let nothing = answer.map(in_text);
+                    return Ok(self.page(&asked_for, nothing, Digest::default()));
+                }
                 Reading::PastEnd => return Ok(Asked::PastEnd),
                 // Page 1 was not refused: what is refused now is the server's mood.
                 Reading::Refused(failure) if page > 1 && failure.kind == Kind::Refused => failure,
@@ -98,6 +107,9 @@ impl Run {
                 }
                 Reading::Retry(failure) => failure,
             };
+            // One answer more may decide it, however few attempts there are.
+            let is_in_doubt =
+                page == 1 && is_in_doubt(&answer, self.source(), endpoint, page, self.now());
             if self.keep_failure(&asked_for, answer, &failure).await == Some(Written::Lost) {
                 self.lose(task.token);
                 return Ok(Asked::Lost);
@@ -106,7 +118,7 @@ impl Run {
             if self.extractor.host.away_for(&endpoint.name).is_none() {
                 failed += 1;
             }
-            if failed >= attempts {
+            if failed >= attempts && !is_in_doubt {
                 return Ok(Asked::GaveUp(failure));
             }
             tokio::select! {
@@ -167,13 +179,8 @@ impl Run {
             kind: failure.kind,
             error: failure.error.clone(),
         });
-        let mut reply = answer.unwrap_or_default();
-        // Text is kept as text, whatever it was.
-        let text = String::from_utf8_lossy(&reply.body[..reply.body.len().min(KEPT_OF_A_FAILURE)])
-            .replace('\0', "\u{FFFD}");
-        reply.body = text.into();
         let outcome = Outcome::Failed { error: failure.error.clone() };
-        let arrival = self.arrival(page, reply, outcome);
+        let arrival = self.arrival(page, in_text(answer.unwrap_or_default()), outcome);
         self.sink.put(&page.task.task_id, page.task.token, arrival).await.ok()
     }
 
@@ -214,6 +221,13 @@ struct Page<'a> {
     request: &'a Request,
     number: i64,
     elapsed: Duration,
+}
+
+/// What is not data is kept as text, whatever it was, and not more of it than people read.
+fn in_text(reply: Reply) -> Reply {
+    let start = &reply.body[..reply.body.len().min(KEPT_AS_TEXT)];
+    let text = String::from_utf8_lossy(start).replace('\0', "\u{FFFD}");
+    Reply { body: text.into(), ..reply }
 }
 
 fn unknown(endpoint: &str) -> Failure {

@@ -70,16 +70,21 @@ impl Run {
         self.settle(task, found, Held::Same).await
     }
 
-    /// The windows of a task: one for all of its days, unless it was halved.
+    /// The windows of a task: one for all of its days, unless it was halved. Pages that were counted by
+    /// another size than they have now are not known.
     pub(super) async fn windows(&self, task: &Extraction) -> Result<Vec<Window>> {
         let mut windows = self.store().windows(&task.task_id).await?;
-        if task.discoveries == 0 {
-            for window in &mut windows {
-                window.totals = None;
-            }
+        let series = self.source().series(&task.endpoint_name);
+        let size = series.as_ref().map(|series| series.endpoint.page_size);
+        let is_known = |totals: &Totals| {
+            task.discoveries > 0
+                && size.is_none_or(|size| *totals == Totals::of(totals.records, size))
+        };
+        for window in &mut windows {
+            window.totals = window.totals.filter(is_known);
         }
         if windows.is_empty()
-            && let Some(series) = self.source().series(&task.endpoint_name)
+            && let Some(series) = series
         {
             let first_day = task.data_date;
             let last_day = series.endpoint.last_day(first_day);
@@ -111,6 +116,11 @@ impl Run {
                     // A wild total is asked for once more before it is believed.
                     if self.is_wild(totals) && !std::mem::replace(&mut doubted, true) {
                         continue;
+                    }
+                    let announced = arrival.total_pages.filter(|pages| *pages != totals.pages);
+                    if let Some(announced) = announced {
+                        let (task, counted) = (task.task_id.clone(), totals.pages);
+                        self.tell(Event::PagesDiffer { task, announced, counted });
                     }
                     windows[place].totals = Some(totals);
                     arrivals.push(*arrival);
@@ -282,12 +292,12 @@ impl Run {
         let missing = missing_pages(&windows, endpoint.page_size, task.generation, &stored);
         let found = next(&task, Happening::Discovered { is_over }, now)?;
         let discovered = after(task.clone(), &found);
-        let next = if missing.is_empty() {
+        let ended = missing.is_empty() && records_of(&windows, &stored) == totals.records;
+        let next = if ended {
             next(&discovered, Happening::Fetched(Fetched::All), now)?
         } else {
             found
         };
-        let ended = missing.is_empty();
         let change = super::Change {
             next: next.clone(),
             held: if ended { Held::Nobody } else { held },
@@ -330,6 +340,15 @@ pub(super) fn sizes(arrival: &Arrival) -> (i64, i64) {
         Outcome::Failed { .. } => 0,
     };
     (records, arrival.body.as_ref().map_or(0, |body| body.len() as i64))
+}
+
+/// The records in the pages of the windows.
+pub(super) fn records_of(windows: &[Window], stored: &BTreeMap<i64, Stored>) -> i64 {
+    let of_window = |window: &Window| {
+        let pages = window.base + 1..window.base + 1 + window.totals?.pages;
+        Some(stored.range(pages).map(|(_, page)| page.records).sum::<i64>())
+    };
+    windows.iter().filter_map(of_window).sum()
 }
 
 /// What is missing of a window, by its own page numbers.

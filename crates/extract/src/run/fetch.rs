@@ -8,11 +8,12 @@ use tokio::task::JoinSet;
 
 use super::Run;
 use super::ask::Asked;
-use super::discover::{missing_of, missing_pages, sizes};
+use super::discover::{missing_of, missing_pages, records_of, sizes};
 use crate::error::Result;
 use crate::event::Event;
 use crate::machine::{Fetched, Happening};
 use crate::model::{Extraction, Status, Stored, Window};
+use crate::sink::Broken;
 use crate::store::Written;
 
 /// Pages beyond those under way that may wait to be stored.
@@ -141,7 +142,11 @@ impl Run {
                         self.lose(task.token);
                         Came::Lost
                     }
-                    Err(_) => Came::Stopped,
+                    Err(Broken) => {
+                        // Whatever else came could not be stored either.
+                        self.extractor.stop.cancel();
+                        Came::Stopped
+                    }
                 }
             }
             Asked::PastEnd => Came::PastEnd,
@@ -164,14 +169,8 @@ impl Run {
         let (page_size, generation) = (self.page_size(&task), task.generation);
         let missing = missing_pages(windows, page_size, generation, &stored);
         let promised: i64 = windows.iter().filter_map(|w| w.totals).map(|t| t.records).sum();
-        let had: i64 = windows
-            .iter()
-            .filter_map(|window| {
-                let pages = window.base + 1..window.base + 1 + window.totals?.pages;
-                Some(stored.range(pages).map(|(_, page)| page.records).sum::<i64>())
-            })
-            .sum();
-        let happening = if missing.is_empty() {
+        let had = records_of(windows, &stored);
+        let happening = if missing.is_empty() && had == promised {
             Happening::Fetched(Fetched::All)
         } else if let Some(error) = pass.refused {
             Happening::Refused { error }

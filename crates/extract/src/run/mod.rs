@@ -142,7 +142,9 @@ impl Extractor {
         self.go(scope, Purpose::Assist, Event::Planned { tasks, new: 0 }).await
     }
 
-    async fn go(self, scope: Scope, purpose: Purpose, planned: Event) -> Result<Summary> {
+    async fn go(mut self, scope: Scope, purpose: Purpose, planned: Event) -> Result<Summary> {
+        // A run that cannot store stops by itself, and nobody else with it.
+        self.stop = self.stop.child_token();
         let begun = self.store.clock().now();
         let luck = StdRng::seed_from_u64(self.process.0.as_u128() as u64);
         let (sink, writer) = Sink::start(Arc::clone(&self.store));

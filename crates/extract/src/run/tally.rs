@@ -32,6 +32,7 @@ impl Tally {
             | Event::Discovering { .. }
             | Event::Discovered { .. }
             | Event::DiscoveryFailed { .. }
+            | Event::PagesDiffer { .. }
             | Event::Fetching { .. }
             | Event::TaskBegun { .. }
             | Event::TaskEnded { .. }

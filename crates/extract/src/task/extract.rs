@@ -304,6 +304,9 @@ fn step(event: &Event) -> Option<String> {
         Event::Drifted { task, from, to } => {
             Some(format!("{task}: the total went from {from} to {to}"))
         }
+        Event::PagesDiffer { task, announced, counted } => {
+            Some(format!("{task}: {announced} pages are announced, the total makes {counted}"))
+        }
         Event::OutageBegan { endpoint, error } => Some(format!("{endpoint} is away: {error}")),
         Event::OutageEnded { endpoint } => Some(format!("{endpoint} is back")),
         Event::TaskEnded { task, status, error: Some(error), .. } => {
@@ -351,6 +354,7 @@ impl Progress {
             Event::PageStored { .. }
             | Event::Planned { .. }
             | Event::DiscoveryFailed { .. }
+            | Event::PagesDiffer { .. }
             | Event::TaskBegun { .. }
             | Event::PageFailed { .. }
             | Event::Drifted { .. }

@@ -29,6 +29,7 @@ on_each_engine!(
     values_that_are_something_else_are_null_and_break_no_view,
     exports_have_each_record_once_as_it_came,
     what_is_not_complete_is_left_out_of_an_export,
+    pages_of_another_size_are_no_damage,
 );
 
 async fn filled(world: &World) -> Arc<Paper> {
@@ -91,6 +92,18 @@ async fn each_damage_is_found_and_what_is_repaired_is_well_after_the_next_run(wo
     let report = audited(&world, None, false).await;
     assert!(report.is_clean(), "{report:?}");
     assert_eq!((report.pages, report.records), (5, 42));
+}
+
+async fn pages_of_another_size_are_no_damage(world: World) {
+    filled(&world).await;
+    for size in [4, 9, 50] {
+        let mut audit = audit(&world, None, false);
+        let mut source = source();
+        source.endpoints.iter_mut().for_each(|endpoint| endpoint.page_size = size);
+        audit.source = Arc::new(source);
+        let report = audit.run(&scope(), |_, _| {}).await.unwrap();
+        assert_eq!((report.pages, report.findings.len()), (5, 0), "{size}: {report:?}");
+    }
 }
 
 async fn what_is_not_complete_is_told(world: World) {

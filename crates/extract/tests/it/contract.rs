@@ -173,7 +173,7 @@ async fn a_failure_is_kept_and_no_page(world: World) {
     failed.code = 500;
     let (id, token) = (task.task_id.clone(), task.token);
     let write = Write { task: id, token, change: None, arrivals: vec![failed] };
-    assert_eq!(world.write(write).await, Written::Applied { token });
+    assert_eq!(world.write(write.clone()).await, Written::Applied { token });
     assert_eq!(world.store.stored(&task.task_id).await.unwrap().len(), 1);
     let row = "SELECT concat_ws(' ', outcome, response_code, error) FROM psa.pncp_raw_responses
                WHERE outcome = 'failed'";
@@ -186,6 +186,8 @@ async fn a_failure_is_kept_and_no_page(world: World) {
         failed.unwrap()
     };
     assert_eq!(world.look(row, kept).await, "failed 500 status 500");
+    // Nobody heard that it was stored.
+    assert_eq!(world.write(write).await, Written::Applied { token });
 }
 
 async fn the_same_content_again_is_not_stored_twice(world: World) {

@@ -8,7 +8,7 @@ use lavra_extract::host::Host;
 use lavra_extract::model::{Extraction, Status};
 use lavra_extract::plan::Wanted;
 use lavra_extract::reading::Trouble;
-use lavra_extract::source::Source;
+use lavra_extract::source::{Means, Rule, Source};
 use lavra_extract::{Extractor, Settings};
 use lavra_testkit::on_each_engine;
 use tokio::sync::mpsc;
@@ -30,6 +30,10 @@ on_each_engine!(
     a_page_that_is_short_is_told_after_three_discoveries,
     a_total_of_a_billion_is_asked_for_again_and_then_refused,
     a_total_beyond_all_numbers_on_a_later_page_is_one_that_moved,
+    pages_of_another_size_are_counted_anew,
+    what_is_refused_twice_is_refused_and_what_is_once_is_not,
+    nothing_that_is_no_text_is_kept_as_text,
+    another_number_of_pages_than_the_total_makes_is_told,
 );
 
 pub(crate) fn quiet() -> Fault {
@@ -90,7 +94,17 @@ pub(crate) async fn extractor(
 }
 
 async fn run(world: &World, paper: &Arc<Paper>, stop: CancellationToken) -> Ran {
-    let (extractor, mut heard) = extractor(world, paper, stop).await;
+    run_of(source(), world, paper, stop).await
+}
+
+async fn run_of(
+    source: Source,
+    world: &World,
+    paper: &Arc<Paper>,
+    stop: CancellationToken,
+) -> Ran {
+    let (mut extractor, mut heard) = extractor(world, paper, stop).await;
+    extractor.source = Arc::new(source);
     let summary = extractor.run(&wanted(), false).await.unwrap();
     let mut events = Vec::new();
     while let Ok(event) = heard.try_recv() {
@@ -340,4 +354,94 @@ async fn a_total_beyond_all_numbers_on_a_later_page_is_one_that_moved(world: Wor
     let ran = whole(&world, &paper).await;
     assert_eq!((ran.summary.complete, ran.summary.drifts), (2, 1), "{:?}", ran.summary);
     assert_eq!(records(&world, 1).await, (0..45).collect::<Vec<_>>());
+}
+
+/// The source is asked for smaller pages after a run was stopped in the middle.
+async fn pages_of_another_size_are_counted_anew(world: World) {
+    let stop = CancellationToken::new();
+    let stopper = stop.clone();
+    let paper = Arc::new(Paper::new(Box::new(move |request, _| {
+        if request == 6 {
+            stopper.cancel();
+        }
+        None
+    })));
+    paper.set("20240101", 95);
+    let ran = run(&world, &paper, stop).await;
+    assert!(ran.summary.is_short(), "{:?}", ran.summary);
+    let mut smaller = source();
+    smaller.endpoints.iter_mut().for_each(|endpoint| endpoint.page_size = 4);
+    let ran = run_of(smaller, &world, &paper, CancellationToken::new()).await;
+    assert_eq!(ran.summary.complete, 2, "{:?}", ran.summary);
+    let task = world.task(1).await;
+    assert_complete(&task);
+    assert_eq!((task.total_pages, task.total_records), (Some(24), Some(95)));
+    assert_eq!(records(&world, 1).await, (0..95).collect::<Vec<_>>());
+}
+
+async fn what_is_refused_twice_is_refused_and_what_is_once_is_not(world: World) {
+    let refusal = || Some(Ok(reply(422, r#"{"message":"Parâmetro inválido"}"#)));
+    let month = Wanted { to: "2024-01".parse().unwrap(), ..wanted() };
+    // A failure of another kind, then a refusal, and then it is there.
+    let paper = Arc::new(Paper::new(Box::new(move |request, _| match request {
+        1 => Some(Ok(reply(500, "{}"))),
+        2 => refusal(),
+        _ => None,
+    })));
+    paper.set("20240101", 25);
+    let (once, _heard) = extractor(&world, &paper, CancellationToken::new()).await;
+    let ran = once.run(&month, false).await.unwrap();
+    assert_eq!((ran.complete, ran.failed, ran.requests), (1, 0, 5), "{ran:?}");
+
+    let always = Arc::new(Paper::new(Box::new(move |_, _| refusal())));
+    let (twice, _heard) = extractor(&world, &always, CancellationToken::new()).await;
+    let ran = twice.run(&month, true).await.unwrap();
+    assert_eq!((ran.failed, ran.requests), (1, 2), "{ran:?}");
+    let error = world.task(1).await.last_error;
+    assert_eq!(error.as_deref(), Some("status 422: Parâmetro inválido"));
+}
+
+async fn nothing_that_is_no_text_is_kept_as_text(world: World) {
+    let mut source = source();
+    source.rules.push(Rule {
+        status: 404,
+        page: None,
+        contains: None,
+        without_body: false,
+        means: Means::Empty,
+        after: 0,
+    });
+    let latin: &[u8] = b"n\xe3o h\xe1 nada\0";
+    let paper = Arc::new(Paper::new(Box::new(move |_, _| Some(Ok(reply(404, latin))))));
+    let ran = run_of(source, &world, &paper, CancellationToken::new()).await;
+    assert_eq!((ran.summary.complete, ran.summary.requests), (2, 2), "{:?}", ran.summary);
+    let kept = world.ask("SELECT min(response_content) FROM psa.pncp_raw_responses").await;
+    assert_eq!(kept, "n\u{FFFD}o h\u{FFFD} nada\u{FFFD}");
+}
+
+async fn another_number_of_pages_than_the_total_makes_is_told(world: World) {
+    let paper = Arc::new(Paper::new(Box::new(|_, page| {
+        let body = r#"{"data":[{"numeroControlePNCP":1}],"totalRegistros":1,"totalPaginas":7}"#;
+        (page == 1).then(|| Ok(reply(200, body)))
+    })));
+    let ran = whole(&world, &paper).await;
+    assert_eq!((ran.summary.complete, ran.summary.records), (2, 2), "the total counts");
+    let differ = |event: &&Event| matches!(event, Event::PagesDiffer { announced: 7, counted: 1, .. });
+    assert_eq!(ran.events.iter().filter(differ).count(), 2);
+}
+
+/// What cannot be stored is not asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_store_takes_nothing_more_stops_asking() {
+    let world = World::on_postgres().await;
+    world.meddle("ALTER TABLE psa.pncp_pages ADD CHECK (page < 3)").await;
+    let paper = Arc::new(Paper::new(quiet()));
+    paper.set("20240101", 5000);
+    paper.set("20240201", 5000);
+    let stop = CancellationToken::new();
+    let (extractor, _heard) = extractor(&world, &paper, stop.clone()).await;
+    let error = extractor.run(&wanted(), false).await.unwrap_err();
+    assert!(error.to_string().contains("store"), "{error}");
+    assert!(paper.requests() < 400, "{} of 1000 pages were asked for", paper.requests());
+    assert!(!stop.is_cancelled(), "others go on");
 }

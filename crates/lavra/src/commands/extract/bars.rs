@@ -124,6 +124,9 @@ impl<'a> Bars<'a> {
                 }
             }
             Event::DiscoveryFailed { task, error } => self.line(&format!("{task}: {error}")),
+            Event::PagesDiffer { task, announced, counted } => self.say(&format!(
+                "{task}: {announced} pages are announced, the total makes {counted}; the total counts"
+            )),
             Event::Drifted { task, from, to } => {
                 self.say(&format!(
                     "{task}: the total went from {from} to {to}; fetching what moved"
