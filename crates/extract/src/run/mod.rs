@@ -33,9 +33,9 @@ use crate::event::{Event, Summary};
 use crate::host::Host;
 use crate::machine::{Happening, Next, next};
 use crate::model::{Extraction, ExtractionId, Status};
-use crate::plan::{Plan, Wanted, plan};
+use crate::plan::{Plan, Wanted, plan, today};
 use crate::sink::{Sink, persist};
-use crate::source::{Endpoint, Source};
+use crate::source::{Endpoint, Period, Source};
 use crate::store::{Change, Held, Scope, Store, Want, Write, Written};
 use tally::Tally;
 use under_way::UnderWay;
@@ -218,6 +218,7 @@ impl Run {
         for task in self.store().tasks(&self.scope).await? {
             let is_due = task.next_attempt_at.is_none_or(|at| at <= self.begun);
             let happening = match task.status {
+                Status::Complete if self.is_history(&task) => continue,
                 Status::Complete => match purpose {
                     Purpose::Refresh => Happening::Refreshed,
                     Purpose::Extract if !task.is_final => Happening::Refreshed,
@@ -240,6 +241,14 @@ impl Run {
             persist(self.store(), writes).await?;
         }
         Ok(())
+    }
+
+    /// Whether it is what there was in a month that is over, of which only today can be asked for.
+    fn is_history(&self, task: &Extraction) -> bool {
+        let this_month = today(self.source(), self.now()).first_of_month();
+        self.source().series(&task.endpoint_name).is_some_and(|series| {
+            matches!(series.endpoint.period, Period::Snapshot { .. }) && task.data_date < this_month
+        })
     }
 
     /// What this process still holds when its run ends is partial: nobody is at work on it.

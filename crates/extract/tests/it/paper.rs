@@ -78,7 +78,8 @@ impl Fetch for Paper {
     async fn fetch(&self, url: &Url) -> Result<Reply, Trouble> {
         let query: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
         let number = |name: &str| query[name].parse::<i64>().unwrap();
-        let (day, page, size) = (&query["dataInicial"], number("pagina"), number("tamanhoPagina"));
+        let day = query.get("dataInicial").unwrap_or_else(|| &query["dataFinal"]);
+        let (page, size) = (number("pagina"), number("tamanhoPagina"));
         let request = {
             let mut state = self.state();
             state.requests += 1;

@@ -34,6 +34,7 @@ on_each_engine!(
     what_is_refused_twice_is_refused_and_what_is_once_is_not,
     nothing_that_is_no_text_is_kept_as_text,
     another_number_of_pages_than_the_total_makes_is_told,
+    a_snapshot_of_a_month_that_is_over_is_left_as_it_was,
 );
 
 pub(crate) fn quiet() -> Fault {
@@ -428,6 +429,29 @@ async fn another_number_of_pages_than_the_total_makes_is_told(world: World) {
     assert_eq!((ran.summary.complete, ran.summary.records), (2, 2), "the total counts");
     let differ = |event: &&Event| matches!(event, Event::PagesDiffer { announced: 7, counted: 1, .. });
     assert_eq!(ran.events.iter().filter(differ).count(), 2);
+}
+
+async fn a_snapshot_of_a_month_that_is_over_is_left_as_it_was(world: World) {
+    let today = jiff::Zoned::now().date();
+    let then = today.first_of_month().saturating_sub(jiff::Span::new().months(2));
+    let row = format!(
+        "INSERT INTO psa.pncp_extraction_tasks (task_id, endpoint_name, data_date, status)
+         VALUES ('long ago', 'contratacoes_proposta', '{then}', 'COMPLETE')"
+    );
+    world.meddle(row.leak()).await;
+    let paper = Arc::new(Paper::new(quiet()));
+    let wanted = Wanted {
+        from: then.strftime("%Y-%m").to_string().parse().unwrap(),
+        to: "2100-01".parse().unwrap(),
+        endpoints: vec![NAME.into(), "contratacoes_proposta".into()],
+    };
+    for refresh in [false, true] {
+        let (extractor, _heard) = extractor(&world, &paper, CancellationToken::new()).await;
+        let ran = extractor.run(&wanted, refresh).await.unwrap();
+        assert_eq!((ran.complete, ran.requests), (5, 4), "{ran:?}: three months, and today");
+    }
+    let long_ago = "SELECT generation FROM psa.pncp_extraction_tasks WHERE task_id = 'long ago'";
+    assert_eq!(world.ask(long_ago).await, "1");
 }
 
 /// What cannot be stored is not asked for.
