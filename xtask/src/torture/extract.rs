@@ -148,6 +148,7 @@ impl Scene {
         let (begun, served) = (self.counted("begun")?, self.counted("times")?);
         noted.hold_against(&begun, kills);
         let durable = self.durable()?;
+        ensure!(!noted.pages.is_empty(), "nothing was ever seen to be durable between the kills");
         let requests = self.summary()?["requests"].clone();
         if !noted.wrongly.is_empty() {
             let logs = self.directory.keep();

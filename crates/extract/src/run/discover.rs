@@ -293,11 +293,8 @@ impl Run {
         let found = next(&task, Happening::Discovered { is_over }, now)?;
         let discovered = after(task.clone(), &found);
         let ended = missing.is_empty() && records_of(&windows, &stored) == totals.records;
-        let next = if ended {
-            next(&discovered, Happening::Fetched(Fetched::All), now)?
-        } else {
-            found
-        };
+        let next =
+            if ended { next(&discovered, Happening::Fetched(Fetched::All), now)? } else { found };
         let change = super::Change {
             next: next.clone(),
             held: if ended { Held::Nobody } else { held },

@@ -98,12 +98,7 @@ async fn run(world: &World, paper: &Arc<Paper>, stop: CancellationToken) -> Ran 
     run_of(source(), world, paper, stop).await
 }
 
-async fn run_of(
-    source: Source,
-    world: &World,
-    paper: &Arc<Paper>,
-    stop: CancellationToken,
-) -> Ran {
+async fn run_of(source: Source, world: &World, paper: &Arc<Paper>, stop: CancellationToken) -> Ran {
     let (mut extractor, mut heard) = extractor(world, paper, stop).await;
     extractor.source = Arc::new(source);
     let summary = extractor.run(&wanted(), false).await.unwrap();
@@ -427,7 +422,8 @@ async fn another_number_of_pages_than_the_total_makes_is_told(world: World) {
     })));
     let ran = whole(&world, &paper).await;
     assert_eq!((ran.summary.complete, ran.summary.records), (2, 2), "the total counts");
-    let differ = |event: &&Event| matches!(event, Event::PagesDiffer { announced: 7, counted: 1, .. });
+    let differ =
+        |event: &&Event| matches!(event, Event::PagesDiffer { announced: 7, counted: 1, .. });
     assert_eq!(ran.events.iter().filter(differ).count(), 2);
 }
 
