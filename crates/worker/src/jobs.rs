@@ -127,18 +127,13 @@ impl Worker {
 
     async fn run(&self, id: &JobId, way: Way) -> Result<u64, Trouble> {
         let inner = &self.inner;
-        let entry = {
-            let mut state = inner.state.lock();
-            state.jobs.get_mut(id).map(|entry| {
-                entry.job.status = JobStatus::Running;
-                entry.job.started_at.get_or_insert_with(Timestamp::now);
-                entry.job.attempts += 1;
-                entry.clone()
-            })
-        };
+        // To its end, even if the job is stopped meanwhile: the file must not be written by two.
+        let (worker, own) = (self.clone(), id.clone());
+        let begun = inner.tasks.spawn(async move { worker.begin(&own).await }).await;
         let gone = || Trouble::new(Code::Error200, Blame::Worker, "the job is not known any more");
-        let Entry { job, progress, .. } = entry.ok_or_else(gone)?;
-        self.write_job(&job).await.map_err(|error| crate::scrape::disk(&error))?;
+        let begun = begun.unwrap_or_else(|error| Err(error.into()));
+        let begun = begun.map_err(|error| crate::scrape::disk(&error))?;
+        let Entry { job, progress, .. } = begun.ok_or_else(gone)?;
         let plan = Plan::new(&inner.source, &inner.endpoint, &job.order)
             .map_err(|text| Trouble::new(Code::Error500, Blame::Mission, text))?;
         let scrape =
@@ -146,6 +141,25 @@ impl Worker {
         let harvest = scrape.run().await?;
         let (disk, bucket) = (inner.disk.clone(), inner.bucket.clone());
         results::store(disk, bucket, id.clone(), scrape.plan, harvest).await
+    }
+
+    /// A job that runs from now on, unless something has ended it: what is over stays as it is.
+    async fn begin(&self, id: &JobId) -> std::io::Result<Option<Entry>> {
+        let _turn = self.inner.changes.lock().await;
+        let entry = {
+            let mut state = self.inner.state.lock();
+            let entry = state.jobs.get_mut(id).filter(|entry| !entry.job.status.is_over());
+            entry.map(|entry| {
+                entry.job.status = JobStatus::Running;
+                entry.job.started_at.get_or_insert_with(Timestamp::now);
+                entry.job.attempts += 1;
+                entry.clone()
+            })
+        };
+        if let Some(entry) = &entry {
+            self.write_job(&entry.job).await?;
+        }
+        Ok(entry)
     }
 
     pub(crate) async fn finish(&self, id: &JobId, end: End) {

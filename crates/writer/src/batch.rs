@@ -1,12 +1,12 @@
 //! Elements that are written together, and parts of them.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
+use crate::key;
 use crate::model::{FailedItem, Progress};
-use crate::table::{Signature, Table};
+use crate::table::{Sameness, Signature};
 
 /// Elements between two places of the source, in its order.
 #[derive(Debug, Default)]
@@ -18,6 +18,7 @@ pub(crate) struct Batch {
     pub(crate) signatures: Vec<Signature>,
     /// Those that cannot be rows.
     pub(crate) refused: Vec<FailedItem>,
+    refused_bytes: usize,
     pub(crate) unknown: BTreeMap<String, u64>,
     /// All rows, one after the other.
     text: String,
@@ -28,6 +29,8 @@ pub(crate) struct Batch {
     /// The rows by their keys, the last of one key first: everybody who writes comes by in the same
     /// order. With each, whether its key is that of the one before.
     order: Vec<(usize, bool)>,
+    /// Whether rows whose keys are not told as one have keys of their own for sure.
+    pub(crate) is_certain: bool,
     known: HashMap<Signature, usize>,
 }
 
@@ -50,7 +53,13 @@ impl Batch {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.text.len()
+        self.text.len() + self.refused_bytes
+    }
+
+    /// Adds an element that cannot be a row.
+    pub(crate) fn refuse(&mut self, item: FailedItem) {
+        self.refused_bytes += item.data.len() + item.error.len();
+        self.refused.push(item);
     }
 
     /// Adds an element that fills these columns with what stands at these places within it.
@@ -91,31 +100,31 @@ impl Batch {
         self.values[row.values.clone()].iter().map(|place| &self.text[place.clone()])
     }
 
-    fn key(&self, row: usize, width: usize) -> Cow<'_, str> {
-        let parts = &self.keys[row * width..(row + 1) * width];
-        match parts {
-            [one] => Cow::Borrowed(&self.text[one.clone()]),
-            parts => {
-                let parts: Vec<&str> = parts.iter().map(|part| &self.text[part.clone()]).collect();
-                Cow::Owned(parts.join("\u{1f}"))
-            }
-        }
-    }
-
-    /// Puts the rows in order.
-    pub(crate) fn close(&mut self, width: usize) {
-        if width == 0 {
+    /// Puts the rows in order, by keys of which so much is known.
+    pub(crate) fn close(&mut self, of_key: &[Sameness]) {
+        self.is_certain = true;
+        if of_key.is_empty() {
             self.order = (0..self.rows.len()).map(|row| (row, false)).collect();
             return;
         }
-        let keys: Vec<Cow<'_, str>> =
-            (0..self.rows.len()).map(|row| self.key(row, width)).collect();
+        let values = self.keys.iter().zip(of_key.iter().cycle());
+        let values: Vec<key::Value<'_>> = values
+            .map(|(place, sameness)| key::value(*sameness, &self.text[place.clone()]))
+            .collect();
+        let keys: Vec<&[key::Value<'_>]> = values.chunks(of_key.len()).collect();
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
-        order.sort_unstable_by(|a, b| keys[*a].cmp(&keys[*b]).then(b.cmp(a)));
+        order.sort_unstable_by(|a, b| keys[*a].cmp(keys[*b]).then(b.cmp(a)));
         let is_again = |at: usize| at > 0 && keys[order[at]] == keys[order[at - 1]];
-        let order = (0..order.len()).map(|at| (order[at], is_again(at))).collect();
-        drop(keys);
-        self.order = order;
+        let order: Vec<_> = (0..order.len()).map(|at| (order[at], is_again(at))).collect();
+        let is_certain = are_apart(&keys, of_key.len());
+        drop(values);
+        (self.order, self.is_certain) = (order, is_certain);
+    }
+
+    /// Whether it matters in which order its rows are written, and which of them it matters for is not
+    /// known.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        !self.is_certain && self.signatures.len() > 1
     }
 
     pub(crate) fn whole(&self) -> Part<'_> {
@@ -206,9 +215,21 @@ impl<'a> Part<'a> {
     /// The same, as if there were no rows with these indices.
     ///
     /// Of each key the last row, and before it in their order those that fill columns which none after
-    /// them does: what comes of it is what would come of writing one after the other.
+    /// them does: what comes of it is what would come of writing one after the other. Where rows that fill
+    /// different columns may be of one key, nobody knows, they are written one after the other.
     pub(crate) fn groups_without(&self, bad: &HashSet<u64>) -> Vec<Group<'a>> {
         let signatures = &self.batch.signatures;
+        if self.batch.is_in_doubt() {
+            let mut groups: Vec<Group<'a>> = Vec::new();
+            for row in self.rows().iter().filter(|row| !bad.contains(&row.index)) {
+                let signature = &signatures[row.signature];
+                match groups.last_mut() {
+                    Some(group) if group.signature == signature => group.rows.push(row),
+                    _ => groups.push(Group { signature, rows: vec![row] }),
+                }
+            }
+            return groups;
+        }
         // By how many of their key are written after them, and then by their signature.
         let mut groups: BTreeMap<(Reverse<usize>, usize), Vec<&'a Row>> = BTreeMap::new();
         let mut after: Vec<usize> = Vec::new();
@@ -227,20 +248,6 @@ impl<'a> Part<'a> {
         }
         let group = |((_, at), rows): ((_, usize), _)| Group { signature: &signatures[at], rows };
         groups.into_iter().map(group).collect()
-    }
-
-    /// A JSON array of these rows.
-    pub(crate) fn array<'r>(&self, rows: impl IntoIterator<Item = &'r Row>) -> String {
-        let mut array = String::with_capacity(self.batch.text.len() + self.rows.len() + 2);
-        array.push('[');
-        for row in rows {
-            if array.len() > 1 {
-                array.push(',');
-            }
-            array.push_str(self.batch.text(row));
-        }
-        array.push(']');
-        array
     }
 
     /// What is known of the job after this, of which so many failed.
@@ -262,17 +269,24 @@ impl<'a> Part<'a> {
     }
 }
 
+/// Whether keys that differ do so for sure: in what is known of them, wherever it is known of all.
+fn are_apart(keys: &[&[key::Value<'_>]], width: usize) -> bool {
+    let is_known = |at: &usize| !keys.iter().any(|key| key[*at].is_open());
+    let known: Vec<usize> = (0..width).filter(is_known).collect();
+    if known.len() == width {
+        return true;
+    }
+    let mut first: HashMap<Vec<&key::Value<'_>>, &[key::Value<'_>]> = HashMap::new();
+    keys.iter().all(|key| {
+        let part = known.iter().map(|at| &key[*at]).collect();
+        *first.entry(part).or_insert(key) == *key
+    })
+}
+
 /// What one value of an element is within its text.
 pub(crate) fn place_of(text: &str, value: &str) -> Range<usize> {
     let start = (value.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
     start..start + value.len()
-}
-
-impl Table {
-    /// How many values a row's key has.
-    pub(crate) fn width(&self) -> usize {
-        self.key.len()
-    }
 }
 
 #[cfg(test)]
@@ -285,7 +299,7 @@ mod tests {
             batch.push(10 + place as u64, key, &[(0, 0..key.len())], &[0]);
         }
         batch.to = 10 + keys.len() as u64;
-        batch.close(1);
+        batch.close(&[Sameness::Text]);
         batch
     }
 
@@ -296,7 +310,6 @@ mod tests {
         let indices: Vec<u64> = groups[0].rows.iter().map(|row| row.index).collect();
         assert_eq!(indices, [14, 12, 13]);
         assert_eq!(batch.whole().duplicates(), 2);
-        assert_eq!(batch.whole().array(groups[0].rows.iter().copied()), "[\"a\",\"b\",\"c\"]");
         let others = batch.whole().groups_without(&HashSet::from([12, 13]));
         let indices: Vec<u64> = others[0].rows.iter().map(|row| row.index).collect();
         assert_eq!(indices, [14, 10], "the one before takes the place of one that is bad");
@@ -312,7 +325,7 @@ mod tests {
             batch.push(index as u64, "7", &fields, &[0]);
         }
         batch.to = 4;
-        batch.close(1);
+        batch.close(&[Sameness::Text]);
         let written: Vec<Vec<u64>> = batch
             .whole()
             .groups()
@@ -336,5 +349,44 @@ mod tests {
         assert_eq!(Batch::starting(3).whole().pieces(2).len(), 1);
         let last: Vec<_> = parts[1].pieces(1).iter().map(|part| (part.from, part.to)).collect();
         assert_eq!(last, [(12, 13), (13, 14)], "and parts of parts");
+    }
+
+    #[test]
+    fn keys_that_are_one_value_are_one_key() {
+        let elements = ["1", "5", "\"5\"", "5.0"];
+        let mut batch = Batch::starting(0);
+        for (index, text) in elements.iter().enumerate() {
+            let fields: Vec<_> = (0..=index % 2).map(|column| (column, 0..text.len())).collect();
+            batch.push(index as u64, text, &fields, &[0]);
+        }
+        batch.to = 4;
+        batch.close(&[Sameness::Integer]);
+        assert!(batch.is_certain);
+        assert_eq!(batch.whole().duplicates(), 2);
+        assert_eq!(indices(&batch), [vec![0], vec![3]]);
+        batch.close(&[Sameness::Unknown]);
+        assert!(batch.is_in_doubt());
+        assert_eq!(indices(&batch), [vec![0], vec![1], vec![2], vec![3]], "one after the other");
+    }
+
+    #[test]
+    fn keys_of_several_values_differ_where_one_of_them_does_for_sure() {
+        let certain = |elements: &[[&str; 2]]| {
+            let mut batch = Batch::starting(0);
+            for (index, [one, other]) in elements.iter().enumerate() {
+                let text = format!("{one}{other}");
+                let fields = [(0, 0..one.len()), (1, one.len()..text.len())];
+                batch.push(index as u64, &text, &fields, &[0, 1]);
+            }
+            batch.close(&[Sameness::Text, Sameness::Unknown]);
+            batch.is_certain
+        };
+        assert!(certain(&[["\"a\"", "1"], ["\"b\"", "1.0"], ["\"a\"", "1"]]));
+        assert!(!certain(&[["\"a\"", "1"], ["\"b\"", "1.0"], ["\"a\"", "1.0"]]));
+    }
+
+    fn indices(batch: &Batch) -> Vec<Vec<u64>> {
+        let of_group = |group: &Group<'_>| group.rows.iter().map(|row| row.index).collect();
+        batch.whole().groups().iter().map(of_group).collect()
     }
 }

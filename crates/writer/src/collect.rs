@@ -1,7 +1,6 @@
 //! From the text of elements to batches, on a thread of its own: while the database takes one batch the
 //! next one is made, and never more than that.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,15 +10,13 @@ use tokio::sync::mpsc;
 use crate::batch::{Batch, place_of};
 use crate::config::Limits;
 use crate::failure::Failure;
-use crate::model::FailedItem;
+use crate::model::{FailedItem, count_unknown};
 use crate::row::examine;
 use crate::split::{Malformed, Piece, Splitter};
 use crate::table::Table;
 
 /// Bytes that are looked at at once.
 const CHUNK: usize = 64 << 10;
-/// Of names without a column, so many are told.
-const UNKNOWN: usize = 100;
 
 /// Where batches go, with `None` after the last; gone when nobody wants them any more.
 pub(crate) type Batches = mpsc::Sender<Result<Option<Batch>, Failure>>;
@@ -30,6 +27,8 @@ pub(crate) struct Collector {
     limits: Limits,
     /// What was settled before.
     skip: u64,
+    /// How many elements came so far.
+    seen: u64,
     batch: Batch,
 }
 
@@ -53,7 +52,7 @@ impl From<Malformed> for Stop {
 
 impl Collector {
     pub(crate) fn new(table: Arc<Table>, limits: Limits, skip: u64) -> Self {
-        Self { table, limits, skip, batch: Batch::starting(skip) }
+        Self { table, limits, skip, seen: 0, batch: Batch::starting(skip) }
     }
 
     /// Reads to the end and sends every batch; blocks.
@@ -68,7 +67,7 @@ impl Collector {
             }
             Ok(())
         });
-        let end = match read.and_then(|()| self.send(batches)) {
+        let end = match read.and_then(|()| self.is_all_there()).and_then(|()| self.send(batches)) {
             Ok(()) => Ok(None),
             Err(Stop::Failed(failure)) => Err(failure),
             Err(Stop::Unwanted) => return,
@@ -76,10 +75,24 @@ impl Collector {
         let _unwanted = batches.blocking_send(end);
     }
 
+    /// What was settled must still be there: a source that has become shorter is another one, of which
+    /// nobody can say what was stored.
+    fn is_all_there(&self) -> Result<(), Stop> {
+        if self.seen >= self.skip {
+            return Ok(());
+        }
+        let text = format!(
+            "the source has become shorter while it was inserted: it has {} elements, and {} were \
+             settled before",
+            self.seen, self.skip
+        );
+        Err(Failure::storage(text).into())
+    }
+
     fn send(&mut self, batches: &Batches) -> Result<(), Stop> {
         let next = Batch::starting(self.batch.to);
         let mut batch = std::mem::replace(&mut self.batch, next);
-        batch.close(self.table.width());
+        batch.close(&self.table.of_key());
         batches.blocking_send(Ok(Some(batch))).map_err(|_| Stop::Unwanted)
     }
 
@@ -88,6 +101,7 @@ impl Collector {
             let text = format!("the source has more than {} elements", self.limits.rows);
             return Err(Failure::storage(text).into());
         }
+        self.seen = index + 1;
         if index < self.skip {
             return Ok(());
         }
@@ -102,7 +116,7 @@ impl Collector {
                 Err(error) => (text, error),
             },
         };
-        self.batch.refused.push(FailedItem { index, data: text.to_owned(), error });
+        self.batch.refuse(FailedItem { index, data: text.to_owned(), error });
         Ok(())
     }
 
@@ -114,7 +128,7 @@ impl Collector {
             match table.place(name) {
                 Some(place) => filled.push((place, place_of(text, value.get()))),
                 None if table.is_whole(name) => {}
-                None => count(&mut self.batch.unknown, name),
+                None => count_unknown(&mut self.batch.unknown, name, 1),
             }
         }
         // Of a key that stands twice the last one counts, as in every JSON object.
@@ -136,14 +150,6 @@ impl Collector {
     }
 }
 
-fn count(unknown: &mut BTreeMap<String, u64>, name: &str) {
-    if let Some(times) = unknown.get_mut(name) {
-        *times += 1;
-    } else if unknown.len() < UNKNOWN {
-        unknown.insert(name.chars().take(UNKNOWN).collect(), 1);
-    }
-}
-
 fn read(
     bytes: &mut impl Read,
     splitter: &mut Splitter,
@@ -160,25 +166,87 @@ fn read(
     }
 }
 
+/// How much of a source is looked at before a table is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    pub(crate) elements: usize,
+    pub(crate) bytes: usize,
+}
+
 /// The first elements of a source, to see what they are like; blocks.
 pub(crate) fn sample(
     mut bytes: impl Read,
     path: Vec<String>,
     limits: &Limits,
-    most: usize,
+    most: Sample,
 ) -> Result<Vec<String>, Failure> {
     let mut splitter = Splitter::new(path, limits.caps.bytes);
-    let mut found = Vec::new();
+    let (mut found, mut length) = (Vec::new(), 0);
     let read = read(&mut bytes, &mut splitter, &mut |_, piece| {
         if let Piece::Element(text) = piece
             && examine(text, &limits.caps).is_ok()
         {
+            length += text.len();
             found.push(text.to_owned());
         }
-        if found.len() >= most { Err(Stop::Unwanted) } else { Ok(()) }
+        if found.len() >= most.elements || length >= most.bytes {
+            Err(Stop::Unwanted)
+        } else {
+            Ok(())
+        }
     });
     match read {
         Ok(()) | Err(Stop::Unwanted) => Ok(found),
         Err(Stop::Failed(failure)) => Err(failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::{Destination, Operation};
+
+    fn batches(source: &'static str, skip: u64) -> Vec<Result<Option<Batch>, Failure>> {
+        let destination = Destination {
+            schema: "public".into(),
+            table: "none".into(),
+            operation: Operation::Insert,
+            conflict_key: Vec::new(),
+            create_table: false,
+        };
+        let table = Table::new("none".into(), Vec::new(), &destination).unwrap();
+        let limits = Limits { batch_bytes: 1000, ..Limits::default() };
+        let (sender, mut receiver) = mpsc::channel(1000);
+        Collector::new(Arc::new(table), limits, skip).run(source.as_bytes(), Vec::new(), &sender);
+        drop(sender);
+        std::iter::from_fn(|| receiver.blocking_recv()).collect()
+    }
+
+    #[test]
+    fn elements_that_are_refused_fill_a_batch_as_well() {
+        let element = format!("{{\"t\":\"{}\"}}", "x".repeat(300));
+        let source = format!("[{}]", vec![element; 30].join(","));
+        let batches = batches(source.leak(), 0);
+        assert!(batches.len() > 5, "{}", batches.len());
+        let refused = batches.iter().flatten().flatten().map(|batch| batch.refused.len());
+        assert_eq!(refused.sum::<usize>(), 30);
+    }
+
+    #[test]
+    fn a_source_that_became_shorter_is_a_failure() {
+        let ends = batches("[1, 2, 3]", 4);
+        assert!(matches!(&ends[..], [Err(failure)] if failure.message.contains("shorter")));
+        let ends = batches("[1, 2, 3]", 3);
+        assert!(matches!(ends.last(), Some(Ok(None))), "what is as long as it was is not");
+    }
+
+    #[test]
+    fn a_sample_ends_with_its_elements_or_its_bytes() {
+        let source = r#"[{"a":1},{"a":2},{"a":3},{"a":4}]"#;
+        let found = |elements, bytes| {
+            let most = Sample { elements, bytes };
+            sample(source.as_bytes(), Vec::new(), &Limits::default(), most).unwrap().len()
+        };
+        assert_eq!([found(10, 1000), found(3, 1000), found(10, 10)], [4, 3, 2]);
     }
 }

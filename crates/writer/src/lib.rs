@@ -7,7 +7,9 @@ mod config;
 mod decode;
 mod duckdb;
 mod failure;
+mod guard;
 mod infer;
+mod key;
 mod migrations;
 mod model;
 mod order;
@@ -20,6 +22,7 @@ mod source;
 pub mod split;
 mod store;
 mod table;
+mod texts;
 mod web;
 
 pub use address::Network;

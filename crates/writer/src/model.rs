@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use crate::failure::Failure;
 
 const LONGEST_ID: usize = 100;
+/// Of names without a column, so many are told, and so many characters of each.
+const UNKNOWN: usize = 100;
 
 /// The name of a job: the caller's, or one of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -78,7 +80,24 @@ pub struct Progress {
     pub unknown_keys: BTreeMap<String, u64>,
 }
 
+/// Counts a name without a column, if it is among the first of them.
+pub(crate) fn count_unknown(unknown: &mut BTreeMap<String, u64>, name: &str, times: u64) {
+    let end = name.char_indices().nth(UNKNOWN).map_or(name.len(), |(end, _)| end);
+    let name = &name[..end];
+    if let Some(before) = unknown.get_mut(name) {
+        *before += times;
+    } else if unknown.len() < UNKNOWN {
+        unknown.insert(name.to_owned(), times);
+    }
+}
+
 impl Progress {
+    pub(crate) fn count_unknown(&mut self, batch: &BTreeMap<String, u64>) {
+        for (name, times) in batch {
+            count_unknown(&mut self.unknown_keys, name, *times);
+        }
+    }
+
     /// Takes what is known of a batch, also of one that failed after a part of it was stored: an
     /// insert that is begun again must not begin before that.
     pub(crate) fn catch_up(&mut self, known: Self) {
@@ -128,5 +147,30 @@ impl Outcome {
             }
             _ => Self::Done(Status::Partial),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_names_without_a_column_some_are_kept_whatever_comes() {
+        let mut progress = Progress::default();
+        for batch in 0..10 {
+            let names = (0..100).map(|n| (format!("{batch}-{n}"), 1));
+            progress.count_unknown(&names.chain([("0-0".into(), 1)]).collect());
+        }
+        assert_eq!(progress.unknown_keys.len(), UNKNOWN);
+        assert_eq!(progress.unknown_keys["0-0"], 10);
+    }
+
+    #[test]
+    fn long_names_are_cut_and_counted() {
+        let mut unknown = BTreeMap::new();
+        for _ in 0..3 {
+            count_unknown(&mut unknown, &"é".repeat(200), 1);
+        }
+        assert_eq!(unknown, BTreeMap::from([("é".repeat(UNKNOWN), 3)]));
     }
 }

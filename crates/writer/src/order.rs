@@ -124,14 +124,27 @@ fn invalid(field: &'static str, why: impl Into<String>) -> Refused {
     Refused::Invalid { field, why: why.into() }
 }
 
+/// What is wrong with a body and where, without what stands there: that may be a token or a signed URL.
+fn without_values(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!("line {}, column {}", error.line(), error.column());
+    let is_name = |name: &&str| {
+        name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    for trouble in ["unknown field", "duplicate field"] {
+        let named = text.strip_prefix(trouble).and_then(|rest| rest.split('`').nth(1));
+        if let Some(name) = named.filter(is_name) {
+            return format!("{trouble} {name}: {place}");
+        }
+    }
+    format!("something in it is not of the kind that belongs there: {place}")
+}
+
 impl Order {
     pub fn parse(body: &[u8]) -> Result<Self, Refused> {
-        let unreadable = |error: serde_json::Error| {
-            let text = error.to_string();
-            match error.classify() {
-                serde_json::error::Category::Data => invalid("body", text),
-                _ => Refused::Unreadable(format!("the body is not JSON: {text}")),
-            }
+        let unreadable = |error: serde_json::Error| match error.classify() {
+            serde_json::error::Category::Data => invalid("body", without_values(&error)),
+            _ => Refused::Unreadable(format!("the body is not JSON: {error}")),
         };
         let text = std::str::from_utf8(body)
             .map_err(|_| Refused::Unreadable("the body is not UTF-8".into()))?;
@@ -359,4 +372,30 @@ fn source_url(text: &str) -> Result<Url, Refused> {
         return Err(invalid("source.url", "has no host"));
     }
     Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_body_is_told_without_its_values() {
+        for (body, words) in [
+            (
+                r#"{"source":{"type":"url","headers":"Authorization: Bearer marker"}}"#,
+                "line 1, column 64",
+            ),
+            (r#"{"source":"https://host/x?signature=marker"}"#, "line 1, column"),
+            (r#"{"source":{"headers":{"Authorization":["marker"]}}}"#, "line 1"),
+            (r#"{"config":{"create_table":"marker"}}"#, "line 1"),
+            (r#"{"Bearer marker":1}"#, "line 1"),
+            (r#"{"config":{"typo":1}}"#, "unknown field typo"),
+            (r#"{"config":{},"config":{}}"#, "duplicate field config"),
+        ] {
+            let refused = Order::parse(body.as_bytes()).unwrap_err();
+            let said = refused.to_string();
+            assert!(said.starts_with("body: ") && said.contains(words), "{body}: {said}");
+            assert!(!said.contains("marker") && !said.contains("Bearer"), "{said}");
+        }
+    }
 }

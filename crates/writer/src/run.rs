@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::batch::Batch;
-use crate::collect::{Collector, sample};
+use crate::collect::{Collector, Sample, sample};
 use crate::config::Config;
 use crate::failure::{Code, Failure};
 use crate::infer;
@@ -18,7 +18,7 @@ use crate::store::{Claim, Keep, Look, Stopped, Store, no_table};
 use crate::table::Table;
 
 /// Elements that are looked at before a table is made.
-const SAMPLE: usize = 1000;
+const SAMPLE: Sample = Sample { elements: 1000, bytes: 16 << 20 };
 
 /// What came of running a job.
 #[derive(Debug)]
@@ -70,6 +70,10 @@ impl Run<'_> {
                 () = tokio::time::sleep(wait) => {}
                 () = self.stop.cancelled() => return Ran::Interrupted,
             }
+            // What was on its way when the line was cut may have been stored after all.
+            if let Ok(Some(job)) = self.store.job(&claim.id).await {
+                claim.progress = job.progress;
+            }
         }
     }
 
@@ -105,10 +109,6 @@ impl Run<'_> {
             // Also what came before a failure.
             claim.progress = progress;
             first_error = first_error.or(written?);
-        }
-        if claim.progress.processed < skip {
-            let text = "the source has become shorter than what was inserted of it";
-            return Err(Stopped::Failed(Failure::storage(text)).into());
         }
         Ok(Outcome::of(&claim.progress, first_error.as_deref()))
     }

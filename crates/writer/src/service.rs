@@ -24,6 +24,8 @@ use crate::store::{Added, Claim, Stopped, Store};
 
 /// Between removals of old jobs.
 const TIDY: Duration = Duration::from_secs(3600);
+/// Between two tries to tell a database that is away what became of a job.
+const LONGEST: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug)]
 pub struct Service(Arc<Inner>);
@@ -124,13 +126,23 @@ impl Service {
         self.0.store.job(id).await
     }
 
+    /// Failed items with an index above `after`, as many as fit, and how many more of them are kept.
     pub(crate) async fn failed_items(
         &self,
         id: &JobId,
         after: Option<u64>,
-        most: usize,
-    ) -> Result<Vec<FailedItem>, Failure> {
-        self.0.store.failed_items(id, after, most).await
+        room: usize,
+    ) -> Result<(Vec<FailedItem>, usize), Failure> {
+        let sizes = self.0.store.failed_sizes(id, after).await?;
+        let mut bytes = 0;
+        let fitting = sizes.iter().take_while(|(_, size)| {
+            bytes += size;
+            bytes <= room
+        });
+        let Some((last, _)) = fitting.last() else { return Ok((Vec::new(), sizes.len())) };
+        let items = self.0.store.failed_items(id, after, *last).await?;
+        let more = sizes.len().saturating_sub(items.len());
+        Ok((items, more))
     }
 
     pub(crate) async fn probe(&self) -> Result<(), Failure> {
@@ -164,7 +176,7 @@ impl Service {
                     wait = inner.config.timing.poll;
                     let (inner, stop) = (Arc::clone(inner), stop.clone());
                     jobs.spawn(async move {
-                        inner.work(claim, &stop).await;
+                        inner.work(claim, stop).await;
                         drop(permit);
                     });
                     continue;
@@ -212,33 +224,48 @@ impl Inner {
         }
     }
 
-    async fn work(&self, mut claim: Claim, stop: &CancellationToken) {
+    /// A job to its end, or back to everybody. Nobody else takes what a living process has: so it is not
+    /// let go of before the database knows what became of it, also where its work panics.
+    async fn work(self: Arc<Self>, claim: Claim, stop: CancellationToken) {
         let begun = Instant::now();
-        let order = match self.vault.of(&claim).await {
+        let (inner, before) = (Arc::clone(&self), claim.clone());
+        let ran = tokio::spawn(async move {
+            let mut claim = claim;
+            let ran = inner.job(&mut claim, &stop).await;
+            (claim, ran)
+        });
+        let (claim, ran) = ran.await.unwrap_or_else(|error| {
+            tracing::error!(job = %before.id, %error, "the work on a job broke off");
+            let failure = Failure::new(Code::Internal, "something is wrong in the writer");
+            let failure = failure.after(before.progress.processed);
+            (before, Ran::Ended(Outcome::Failed(failure)))
+        });
+        match ran {
+            Ran::Ended(outcome) => self.end(&claim, &outcome, begun.elapsed()).await,
+            Ran::Interrupted => {
+                tracing::info!(job = %claim.id, processed = claim.progress.processed, "a job is given back");
+                self.tell(&claim, None).await;
+            }
+            Ran::Replaced => {
+                tracing::warn!(job = %claim.id, "a job is someone else's now");
+            }
+        }
+    }
+
+    async fn job(&self, claim: &mut Claim, stop: &CancellationToken) -> Ran {
+        let order = match self.vault.of(claim).await {
             Ok(secret) => Order::from_text(&claim.request, secret)
                 .ok_or_else(|| Failure::new(Code::Internal, "the order cannot be read any more")),
             Err(failure) => Err(failure.after(claim.progress.processed)),
         };
-        let ran = match &order {
+        match &order {
             Err(failure) => Ran::Ended(Outcome::Failed(failure.clone())),
             Ok(order) => {
                 let table = format!("{}.{}", order.config.schema, order.config.table);
                 tracing::info!(job = %claim.id, source = ?order.source, table, "a job begins");
                 let run =
                     Run { store: &self.store, sources: &self.sources, config: &self.config, stop };
-                run.job(&mut claim, order).await
-            }
-        };
-        match ran {
-            Ran::Ended(outcome) => self.end(&claim, &outcome, begun.elapsed()).await,
-            Ran::Interrupted => {
-                tracing::info!(job = %claim.id, processed = claim.progress.processed, "a job is given back");
-                if let Err(failure) = self.store.release(&claim).await {
-                    tracing::warn!(job = %claim.id, error = %failure, "a job cannot be given back");
-                }
-            }
-            Ran::Replaced => {
-                tracing::warn!(job = %claim.id, "a job is someone else's now");
+                run.job(claim, order).await
             }
         }
     }
@@ -255,22 +282,30 @@ impl Inner {
                 tracing::warn!(job = %claim.id, error = %failure, ?took, "a job has failed");
             }
         }
+        let is_stored = self.tell(claim, Some(outcome)).await;
+        if is_stored && claim.has_secret {
+            self.vault.remove(&claim.id, &claim.request).await;
+        }
+    }
+
+    /// Tells the database how a job ended, or that it is given back, until it knows; `false` where that is
+    /// not ours to say any more.
+    async fn tell(&self, claim: &Claim, outcome: Option<&Outcome>) -> bool {
         let mut wait = Duration::from_millis(100);
         loop {
-            match self.store.end(claim, progress, outcome).await {
-                Ok(()) => break,
-                Err(Stopped::Replaced) => return,
-                Err(Stopped::Failed(failure)) if wait > Duration::from_secs(5) => {
-                    tracing::error!(job = %claim.id, error = %failure, "the end of a job cannot be stored");
-                    let _someone_else_may = self.store.release(claim).await;
-                    return;
+            let told = match outcome {
+                Some(outcome) => self.store.end(claim, &claim.progress, outcome).await,
+                None => self.store.release(claim).await.map_err(Stopped::Failed),
+            };
+            match told {
+                Ok(()) => return true,
+                Err(Stopped::Replaced) => return false,
+                Err(Stopped::Failed(failure)) => {
+                    tracing::warn!(job = %claim.id, error = %failure, retry_in = ?wait, "what became of a job cannot be stored");
+                    tokio::time::sleep(wait).await;
                 }
-                Err(Stopped::Failed(_)) => tokio::time::sleep(wait).await,
             }
-            wait = longer(wait);
-        }
-        if claim.has_secret {
-            self.vault.remove(&claim.id, &claim.request).await;
+            wait = (wait * 2).min(LONGEST);
         }
     }
 }

@@ -91,12 +91,19 @@ pub(crate) trait Jobs {
 
     async fn job(&self, id: &JobId) -> Result<Option<Job>, Failure>;
 
-    /// Failed items with an index above `after`, in their order.
+    /// The indices of failed items above `after`, in their order, with how many bytes each is.
+    async fn failed_sizes(
+        &self,
+        id: &JobId,
+        after: Option<u64>,
+    ) -> Result<Vec<(u64, usize)>, Failure>;
+
+    /// Failed items with an index above `after` and up to `last`, in their order.
     async fn failed_items(
         &self,
         id: &JobId,
         after: Option<u64>,
-        most: usize,
+        last: u64,
     ) -> Result<Vec<FailedItem>, Failure>;
 
     /// Says that the process is alive, and forgets those that have been silent for long.

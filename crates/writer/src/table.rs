@@ -33,6 +33,7 @@ pub(crate) enum Sameness {
     /// They are the same number.
     Integer,
     Uuid,
+    Date,
     Unknown,
 }
 
@@ -95,6 +96,11 @@ impl Table {
         let by_name = named.map(|(place, column)| (column.name.clone(), place)).collect();
         let (takes_copies, demands) = (false, Demands::default());
         Some(Self { quoted, columns, key, whole, takes_copies, demands, by_name })
+    }
+
+    /// What can be said of the values of a row's key, each.
+    pub(crate) fn of_key(&self) -> Vec<Sameness> {
+        self.key.iter().map(|at| self.columns[*at].sameness).collect()
     }
 
     pub(crate) fn place(&self, name: &str) -> Option<usize> {

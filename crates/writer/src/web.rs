@@ -6,47 +6,42 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::middleware::{self, Next};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::failure::Failure;
+use crate::guard::{self, Guard};
 use crate::model::{FailedItem, Job, JobId, Status};
 use crate::order::{Order, Refused};
 use crate::service::{NotTaken, Service};
 
-const API_KEY: &str = "x-api-key";
 /// Of an answer's failed items: callers read only so far.
 const ITEM_BYTES: usize = 3 << 20;
-const ITEMS: usize = 10_000;
 /// What a caller is asked to wait when too many jobs wait.
 const RETRY_AFTER: &str = "5";
 
 struct App {
     service: Service,
-    /// Digests, so that lengths do not tell either.
-    key: Option<[u8; 32]>,
 }
 
-/// The API of a writer; without a key everybody may use it.
+/// The API of a writer; without a key every program of this machine may use it.
 pub fn router(service: Service, api_key: Option<&SecretString>) -> Router {
     let limit = service.config().limits.request_bytes;
-    let key = api_key.map(|key| Sha256::digest(key.expose_secret().as_bytes()).into());
-    let app = Arc::new(App { service, key });
+    let guard = Arc::new(Guard::new(api_key));
+    let app = Arc::new(App { service });
     Router::new()
         .route("/process", post(process))
         .route("/status/{job_id}", get(status))
-        .layer(middleware::from_fn_with_state(Arc::clone(&app), check_key))
+        .layer(middleware::from_fn_with_state(guard, guard::check))
         .route("/health", get(health))
         .fallback(async || problem(StatusCode::NOT_FOUND, "there is nothing at this path"))
         .method_not_allowed_fallback(async || {
@@ -67,28 +62,9 @@ pub fn listen_refusal(address: SocketAddr, has_key: bool) -> Option<String> {
     })
 }
 
-fn problem(status: StatusCode, message: impl Into<String>) -> Response {
+pub(crate) fn problem(status: StatusCode, message: impl Into<String>) -> Response {
     let error = status.canonical_reason().unwrap_or("error").to_lowercase().replace(' ', "_");
     (status, Json(json!({ "error": error, "message": message.into() }))).into_response()
-}
-
-async fn check_key(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
-    request: Request,
-    next: Next,
-) -> Response {
-    let given = headers.get(API_KEY).map(|value| Sha256::digest(value.as_bytes()));
-    let is_right = match (&app.key, given) {
-        (None, _) => true,
-        (Some(key), Some(given)) => key.as_slice().ct_eq(given.as_slice()).into(),
-        (Some(_), None) => false,
-    };
-    if is_right {
-        next.run(request).await
-    } else {
-        problem(StatusCode::UNAUTHORIZED, "the header x-api-key is missing or wrong")
-    }
 }
 
 async fn health(State(app): State<Arc<App>>) -> Response {
@@ -203,15 +179,16 @@ async fn status(
         Ok(None) => return unknown(),
         Err(failure) => return failed(&failure),
     };
-    let items = if job.progress.failed_count > 0 {
-        match app.service.failed_items(&id, page.failed_after, ITEMS).await {
-            Ok(items) => items,
+    let (items, more) = if job.progress.failed_count > 0 {
+        match app.service.failed_items(&id, page.failed_after, ITEM_BYTES).await {
+            Ok(found) => found,
             Err(failure) => return failed(&failure),
         }
     } else {
-        Vec::new()
+        (Vec::new(), 0)
     };
-    report(&job, &items, page.failed_after.is_some())
+    let more = page.failed_after.map(|_| more);
+    report(&job, &items, more)
 }
 
 /// The element as it came, where whoever asks can read it: what is too much for a parser, a number
@@ -225,7 +202,8 @@ fn readable(data: &str) -> Cow<'_, RawValue> {
     }
 }
 
-fn report(job: &Job, items: &[FailedItem], is_page: bool) -> Response {
+/// `more` of a page: those that are kept and not among the items.
+fn report(job: &Job, items: &[FailedItem], more: Option<usize>) -> Response {
     let mut room = ITEM_BYTES;
     let mut told = Vec::new();
     for item in items {
@@ -236,10 +214,9 @@ fn report(job: &Job, items: &[FailedItem], is_page: bool) -> Response {
         told.push(Item { index: item.index, data, error: &item.error });
     }
     let progress = &job.progress;
-    let omitted = if is_page {
-        (items.len() - told.len()) as u64
-    } else {
-        progress.failed_count.saturating_sub(told.len() as u64)
+    let omitted = match more {
+        Some(more) => (items.len() - told.len() + more) as u64,
+        None => progress.failed_count.saturating_sub(told.len() as u64),
     };
     let report = Report {
         job_id: job.id.as_str(),

@@ -10,7 +10,7 @@ use lavra_world::proxy::ProxyFaultKind;
 use lavra_world::{AdLibrary, AdsConfig, ProxyFault};
 use serde_json::{Value, json};
 
-use crate::support::{Rig, World, config, mission};
+use crate::support::{Rig, World, config, files, mission};
 
 #[tokio::test]
 async fn every_filter_brings_the_world_s_truth_through_both_kinds_of_proxy() {
@@ -179,6 +179,29 @@ async fn progress_is_told_and_a_cancel_stops_the_requests() {
     assert_eq!(world.library.stats().requests, asked);
     client.api().cancel(&id).await;
     assert_eq!(client.raw_json("GET", &format!("/{id}/{id}_results.json")).await.0, 404);
+}
+
+/// A job that is cancelled while its beginning is written down stays cancelled, also for the next worker.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_right_after_the_start_is_kept() {
+    let (world, place) = (World::new().await, tempfile::tempdir().unwrap());
+    let rig = Rig::new(&world, place.path()).await;
+    let client = &rig.client;
+    client.ready(&world, "http").await;
+    world.faults(|faults| faults.latency_ms = 100);
+    for round in 0..60 {
+        let mission = mission(&format!("mis_{round}"), date(2025, 3, 3), 5, "all", &["pt"]);
+        let id = client.start(&mission).await;
+        tokio::time::sleep(std::time::Duration::from_micros(50 * round)).await;
+        client.api().cancel(&id).await;
+        assert_eq!(client.job(&id).await.status, JobStatus::Cancelled);
+        assert_eq!(client.session().await, SessionStatus::Ready);
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    for (path, body) in files(&place.path().join("jobs")) {
+        let job: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(job["status"], "cancelled", "{}", path.display());
+    }
 }
 
 #[tokio::test]

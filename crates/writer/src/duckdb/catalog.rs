@@ -77,7 +77,7 @@ impl Tables for DuckDb {
             is_now: ["now()", "current_timestamp", "get_current_timestamp()"]
                 .iter()
                 .any(|now| default.to_ascii_lowercase().contains(now)),
-            sameness: Sameness::Unknown,
+            sameness: sameness(&kind),
             // A look takes no number of a sequence.
             default: (!default.is_empty() && !default.contains("nextval")).then_some(default),
             kind,
@@ -203,6 +203,16 @@ fn generated(definition: &str, columns: &[(String, String, bool, String)]) -> Ve
         .filter(|(_, ends)| definition[ends[0]..ends[1]].contains("GENERATED ALWAYS AS"))
         .map(|((name, ..), _)| name.clone())
         .collect()
+}
+
+fn sameness(kind: &str) -> Sameness {
+    match kind {
+        "VARCHAR" => Sameness::Text,
+        "UUID" => Sameness::Uuid,
+        "DATE" => Sameness::Date,
+        _ if !is_nested(kind) && super::sql::is_whole(kind) => Sameness::Integer,
+        _ => Sameness::Unknown,
+    }
 }
 
 fn is_nested(kind: &str) -> bool {

@@ -64,23 +64,42 @@ impl Jobs for DuckDb {
         Ok(self.duck.read("read a job", look).await?.map(|(job, _)| job))
     }
 
-    async fn failed_items(
+    async fn failed_sizes(
         &self,
         id: &JobId,
         after: Option<u64>,
-        most: usize,
-    ) -> Result<Vec<FailedItem>, Failure> {
+    ) -> Result<Vec<(u64, usize)>, Failure> {
         let sql = self.duck.sql(
-            "WITH items AS MATERIALIZED (
-                 SELECT item_index, data, error FROM kodus_workflow.writer_failed_items
-                 WHERE job_id = $1)
-             SELECT item_index, data, error FROM items
-             WHERE item_index > $2 ORDER BY item_index LIMIT $3",
+            "SELECT item_index, CAST(strlen(data) + strlen(error) AS BIGINT)
+             FROM kodus_workflow.writer_failed_items
+             WHERE job_id = $1 AND item_index > $2 ORDER BY item_index",
         );
         let (id, after) = (id.clone(), after.map_or(-1, |index| index as i64));
         let look = move |connection: &Connection| {
             let mut statement = connection.prepare(&sql)?;
-            let rows = statement.query_map(params![id.as_str(), after, most as i64], |row| {
+            let rows = statement.query_map(params![id.as_str(), after], |row| {
+                let (index, size): (i64, i64) = (row.get(0)?, row.get(1)?);
+                Ok((index as u64, size as usize))
+            })?;
+            rows.collect()
+        };
+        Ok(self.duck.read("measure failed items", look).await?)
+    }
+
+    async fn failed_items(
+        &self,
+        id: &JobId,
+        after: Option<u64>,
+        last: u64,
+    ) -> Result<Vec<FailedItem>, Failure> {
+        let sql = self.duck.sql(
+            "SELECT item_index, data, error FROM kodus_workflow.writer_failed_items
+             WHERE job_id = $1 AND item_index > $2 AND item_index <= $3 ORDER BY item_index",
+        );
+        let (id, after) = (id.clone(), after.map_or(-1, |index| index as i64));
+        let look = move |connection: &Connection| {
+            let mut statement = connection.prepare(&sql)?;
+            let rows = statement.query_map(params![id.as_str(), after, last as i64], |row| {
                 let index: i64 = row.get(0)?;
                 Ok(FailedItem { index: index as u64, data: row.get(1)?, error: row.get(2)? })
             })?;

@@ -5,36 +5,56 @@ use crate::table::{Check, Column, Signature, Table};
 /// What is said of a row whose key is another one's, before the key.
 pub(super) const DUPLICATE: &str = "duplicate key, against a PRIMARY KEY or UNIQUE constraint: ";
 
-/// The elements of the JSON array `$1`, with their places.
-const ITEMS: &str = "(SELECT unnest(list) AS item, unnest(range(len(list))) AS place \
-                     FROM (SELECT CAST(CAST($1 AS JSON) AS JSON[]) AS list))";
+/// The rows of so many columns, with their places. Each parameter is a JSON array with the texts of one
+/// column: what is a number in JSON is one of at most 17 digits to DuckDB.
+fn rows(columns: usize) -> String {
+    let each =
+        |form: &dyn Fn(usize) -> String| (1..=columns).map(form).collect::<Vec<_>>().join(", ");
+    let lists = each(&|n| format!("CAST(CAST(${n} AS JSON) AS VARCHAR[]) AS l{n}"));
+    let values = each(&|n| format!("unnest(l{n}) AS {}", text(n)));
+    format!("(SELECT {values}, unnest(range(len(l1))) AS \"#at\" FROM (SELECT {lists}))")
+}
 
-pub(super) fn of_array(table: &Table, signature: &Signature) -> String {
+/// The text of a column, by its number.
+fn text(n: usize) -> String {
+    format!("\"#{n}\"")
+}
+
+/// Stores rows that fill the same columns. Where `is_certain` does not say that each has a key of its own,
+/// the last one of a key: of two in one statement DuckDB would take the first, and say nothing.
+pub(super) fn of_columns(table: &Table, signature: &Signature, is_certain: bool) -> String {
     let into: Vec<&str> = table.filled(signature).map(|column| column.quoted.as_str()).collect();
-    let mut values: Vec<String> =
-        signature.iter().map(|at| value(&table.columns[*at], "CAST")).collect();
-    if table.whole.is_some() {
-        values.push("item".into());
-    }
+    let values = table.filled(signature).zip(1..);
+    let values: Vec<String> = values.map(|(column, n)| value(column, n, "CAST")).collect();
     format!(
-        "INSERT INTO {} ({}) SELECT {} FROM {ITEMS}{}",
+        "INSERT INTO {} ({}) SELECT {} FROM {}{}{}",
         table.quoted,
         into.join(", "),
         values.join(", "),
+        rows(into.len()),
+        if is_certain { String::new() } else { last_of_key(table, signature) },
         table.on_conflict(signature, "now()")
     )
 }
 
-/// Of each element of the array its place, why the table would refuse it (what its columns do not take,
+fn last_of_key(table: &Table, signature: &Signature) -> String {
+    let of_key = signature.iter().zip(1..).filter(|(at, _)| table.key.contains(at));
+    let key = of_key.map(|(at, n)| value(&table.columns[*at], n, "CAST"));
+    let key: Vec<String> = key.collect();
+    let key = key.join(", ");
+    format!(" QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY \"#at\" DESC) = 1")
+}
+
+/// Of each row its place, why the table would refuse it (what its columns do not take,
 /// what a condition forbids, a key that is there already), and, for an insert, its unique keys.
 pub(super) fn judged(table: &Table, signature: &Signature) -> String {
     let mut reasons = Vec::new();
-    for column in signature.iter().map(|at| &table.columns[*at]) {
-        let there = format!("coalesce(json_type(item, {}), 'NULL') <> 'NULL'", pointer(column));
+    for (column, n) in signature.iter().map(|at| &table.columns[*at]).zip(1..) {
+        let there = format!("{} IS NOT NULL", text(n));
         let text = format!("could not convert the value of {:?} to {}", column.name, column.kind);
         reasons.push(format!(
             "WHEN {there} AND {} IS NULL THEN {}",
-            value(column, "TRY_CAST"),
+            value(column, n, "TRY_CAST"),
             literal(&text)
         ));
         if column.is_required {
@@ -78,13 +98,13 @@ pub(super) fn judged(table: &Table, signature: &Signature) -> String {
             keys.push(format!("CASE WHEN {absent} THEN NULL ELSE {told} END"));
         }
     }
-    let mut columns: Vec<String> = vec!["place AS \"#place\"".into()];
+    let mut columns: Vec<String> = vec!["\"#at\" AS \"#place\"".into()];
     columns.push(format!("{} AS \"#reason\"", case(&reasons)));
     columns.extend(table.demands.columns().into_iter().map(|at| {
         let column = &table.columns[at];
+        let filled = signature.iter().chain(&table.whole).position(|place| *place == at);
         let value = match &column.default {
-            _ if signature.contains(&at) => value(column, "TRY_CAST"),
-            _ if table.whole == Some(at) => "item".into(),
+            _ if filled.is_some() => value(column, filled.unwrap_or_default() + 1, "TRY_CAST"),
             Some(default) => format!("CAST({default} AS {})", column.kind),
             None => format!("CAST(NULL AS {})", column.kind),
         };
@@ -93,10 +113,11 @@ pub(super) fn judged(table: &Table, signature: &Signature) -> String {
     format!(
         "SELECT \"#place\", coalesce(\"#reason\", {}), \
              CAST(to_json(CAST([{}] AS VARCHAR[])) AS VARCHAR) \
-         FROM (SELECT {} FROM {ITEMS}) AS new ORDER BY 1",
+         FROM (SELECT {} FROM {}) AS new ORDER BY 1",
         case(&refusals),
         keys.join(", "),
-        columns.join(", ")
+        columns.join(", "),
+        rows(table.filled(signature).count())
     )
 }
 
@@ -107,27 +128,20 @@ fn case(branches: &[String]) -> String {
     format!("CASE {} END", branches.join(" "))
 }
 
-/// The value of a column in an element.
-fn value(column: &Column, cast: &str) -> String {
-    let pointer = pointer(column);
+/// The value of a column, from the text with this number.
+fn value(column: &Column, n: usize, cast: &str) -> String {
+    let text = text(n);
     if column.is_json {
-        return format!(
-            "CASE WHEN json_type(item, {pointer}) = 'NULL' THEN NULL ELSE json_extract(item, {pointer}) END"
-        );
+        return format!("CAST({text} AS JSON)");
     }
-    let part = if column.is_list { "json_extract" } else { "json_extract_string" };
-    let mut found = format!("{part}(item, {pointer})");
+    let mut found = text.clone();
+    if column.is_list {
+        found = format!("CAST({text} AS JSON)");
+    }
     if is_whole(&column.kind) {
         // DuckDB would round 1.5 to 2.
-        let (text, otherwise) = if column.is_list {
-            (format!("CAST({found} AS VARCHAR)"), "to_json('no whole numbers')".into())
-        } else {
-            let is_whole = format!(
-                "json_type(item, {pointer}) = 'DOUBLE' AND regexp_matches({found}, '^[-0-9]+[.]0+$')"
-            );
-            let whole = format!("split_part({found}, '.', 1)");
-            (found.clone(), format!("CASE WHEN {is_whole} THEN {whole} ELSE 'no whole number' END"))
-        };
+        let otherwise =
+            if column.is_list { "to_json('no whole numbers')" } else { "'no whole number'" };
         found =
             format!("CASE WHEN regexp_matches({text}, '[.eE]') THEN {otherwise} ELSE {found} END");
     }
@@ -135,15 +149,10 @@ fn value(column: &Column, cast: &str) -> String {
 }
 
 /// Whether a type is one of whole numbers, or of lists of them.
-fn is_whole(kind: &str) -> bool {
+pub(super) fn is_whole(kind: &str) -> bool {
     let each = kind.split('[').next().unwrap_or(kind);
     let each = each.strip_prefix('U').unwrap_or(each);
     ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"].contains(&each)
-}
-
-/// Where a column's value stands in an element, as a JSON pointer.
-fn pointer(column: &Column) -> String {
-    literal(&format!("/{}", column.name.replace('~', "~0").replace('/', "~1")))
 }
 
 fn literal(text: &str) -> String {

@@ -11,15 +11,16 @@ use crate::batch::{Batch, Group, Part, Row};
 use crate::failure::Failure;
 use crate::model::{FailedItem, Progress};
 use crate::store::{Claim, Keep, Stopped, Writes};
-use crate::table::Table;
+use crate::table::{Signature, Table};
+use crate::texts;
 
 /// Rows that are stored together at most, where a look did not tell which of them fail.
 const PIECE: usize = 1000;
 /// Batches for which DuckDB needs more memory than it has.
 const LARGE: usize = 16 << 20;
 
-/// A statement with its JSON array.
-type Statement = (String, String);
+/// A statement with a JSON array for each of its columns.
+type Statement = (String, Vec<String>);
 
 #[async_trait]
 impl Writes for DuckDb {
@@ -35,9 +36,7 @@ impl Writes for DuckDb {
             self.duck.make_room(4 * batch.bytes()).await?;
         }
         let mut known = progress.clone();
-        for (name, times) in &batch.unknown {
-            *known.unknown_keys.entry(name.clone()).or_default() += times;
-        }
+        known.count_unknown(&batch.unknown);
         let whole = batch.whole();
         let all = statements(table, &whole, &whole.groups());
         let written = match self.store(claim, &whole, &known, keep, all, Vec::new()).await {
@@ -89,8 +88,8 @@ impl DuckDb {
         let unknown = serde_json::to_string(&after.unknown_keys).unwrap_or_default();
         let progress = after.clone();
         self.guarded("write a batch", claim, move |tx, id| {
-            for (sql, array) in &statements {
-                tx.execute(sql, [array])?;
+            for (sql, columns) in &statements {
+                tx.execute(sql, duckdb::params_from_iter(columns))?;
             }
             if let Some(items) = &items {
                 tx.execute(&keep_items, params![id, items])?;
@@ -190,11 +189,11 @@ impl DuckDb {
         group: &Group<'a>,
     ) -> Result<Vec<(&'a Row, Option<String>, Vec<Option<String>>)>, Failure> {
         let sql = sql::judged(table, group.signature);
-        let array = part.array(group.rows.iter().copied());
+        let columns = columns(table, part, group.signature, &group.rows);
         let look = move |connection: &Connection| {
             let mut statement = connection.prepare(&sql)?;
             let told = |row: &duckdb::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-            let rows = statement.query_map([&array], told)?;
+            let rows = statement.query_map(duckdb::params_from_iter(&columns), told)?;
             rows.collect::<duckdb::Result<Vec<(i64, Option<String>, String)>>>()
         };
         let told = match self.duck.read("look for rows that do not fit", look).await {
@@ -213,10 +212,27 @@ impl DuckDb {
 }
 
 fn statements(table: &Table, part: &Part<'_>, groups: &[Group<'_>]) -> Vec<Statement> {
+    let is_certain = part.batch.is_certain;
     let one = |group: &Group<'_>| {
-        (sql::of_array(table, group.signature), part.array(group.rows.iter().copied()))
+        let mut rows = group.rows.clone();
+        if !is_certain {
+            rows.sort_unstable_by_key(|row| row.index);
+        }
+        let sql = sql::of_columns(table, group.signature, is_certain);
+        (sql, columns(table, part, group.signature, &rows))
     };
     groups.iter().map(one).collect()
+}
+
+/// The texts of each column, as a JSON array.
+fn columns(table: &Table, part: &Part<'_>, signature: &Signature, rows: &[&Row]) -> Vec<String> {
+    let count = table.filled(signature).count();
+    let mut columns = vec![Vec::with_capacity(rows.len()); count];
+    for row in rows {
+        let texts = texts::of(table, part, signature, row);
+        columns.iter_mut().zip(texts).for_each(|(column, text)| column.push(text));
+    }
+    columns.iter().map(|column| serde_json::to_string(column).unwrap_or_default()).collect()
 }
 
 fn is_of_rows(failure: &Failure) -> bool {

@@ -1,6 +1,8 @@
 //! What `pg_catalog` says of a table, and making one.
 
 use async_trait::async_trait;
+use lavra_db::Error;
+use lavra_db::tokio_postgres::error::SqlState;
 use lavra_db::tokio_postgres::types::Type;
 
 use super::Postgres;
@@ -128,7 +130,11 @@ impl Tables for Postgres {
         };
         let sql = format!("CREATE TABLE IF NOT EXISTS {name} ({}){room}", parts.join(", "));
         let mut transaction = self.pg.transaction("make the table").await?;
-        transaction.query(&sql, &[]).await?;
+        if let Err(error) = transaction.query(&sql, &[]).await {
+            let _already_gone = transaction.rollback().await;
+            // Who waits for another one that makes the same table is told that its name is taken.
+            return if is_taken(&error) { Ok(()) } else { Err(error.into()) };
+        }
         transaction.finish(&format!("ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"), &[]).await?;
         Ok(())
     }
@@ -141,6 +147,14 @@ impl Postgres {
     }
 }
 
+fn is_taken(error: &Error) -> bool {
+    let Error::Postgres { source, .. } = error else { return false };
+    source.code().is_some_and(|state| {
+        [SqlState::UNIQUE_VIOLATION, SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT]
+            .contains(state)
+    })
+}
+
 /// The name of a type of PostgreSQL's own, which may be a word that has to be quoted; nothing for others.
 pub(super) fn own_type(kind: &str) -> &str {
     kind.strip_prefix("pg_catalog.").unwrap_or_default().trim_matches('"')
@@ -151,6 +165,7 @@ fn sameness(kind: &str, is_deterministic: bool) -> Sameness {
         "text" | "varchar" if is_deterministic => Sameness::Text,
         "int2" | "int4" | "int8" => Sameness::Integer,
         "uuid" => Sameness::Uuid,
+        "date" => Sameness::Date,
         _ => Sameness::Unknown,
     }
 }

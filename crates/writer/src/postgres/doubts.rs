@@ -9,9 +9,9 @@ use jiff::civil::{Date, DateTime};
 use uuid::Uuid;
 
 use super::catalog::own_type;
-use super::rows;
 use crate::batch::{Part, Row};
 use crate::table::{Column, Table};
+use crate::texts;
 
 /// The indices of such rows, and of all that have a key of theirs: the last of a key must be written last.
 pub(super) fn of(table: &Table, part: &Part<'_>) -> HashSet<u64> {
@@ -24,7 +24,7 @@ fn is_strange(table: &Table, part: &Part<'_>, row: &Row) -> bool {
     let is_missing = |(place, column): (usize, &Column)| {
         column.is_required && !signature.contains(&place) && table.whole != Some(place)
     };
-    let mut values = table.filled(signature).zip(rows::texts(table, part, signature, row));
+    let mut values = table.filled(signature).zip(texts::of(table, part, signature, row));
     table.columns.iter().enumerate().any(is_missing)
         || values.any(|(column, text)| match text {
             None => column.is_required,

@@ -66,19 +66,36 @@ impl Jobs for Postgres {
         rows.first().map(job).transpose()
     }
 
+    async fn failed_sizes(
+        &self,
+        id: &JobId,
+        after: Option<u64>,
+    ) -> Result<Vec<(u64, usize)>, Failure> {
+        let sql = "SELECT item_index, octet_length(data)::int8 + octet_length(error) AS size
+                   FROM kodus_workflow.writer_failed_items
+                   WHERE job_id = $1 AND item_index > $2 ORDER BY item_index";
+        let after = after.map_or(-1, |index| index as i64);
+        let params = [(&id.as_str() as _, Type::TEXT), (&after as _, Type::INT8)];
+        let rows = self.pg.query("measure failed items", sql, &params).await?;
+        let number = |row: &Row, name| get::<i64>(row, name);
+        rows.iter()
+            .map(|row| Ok((number(row, "item_index")? as u64, number(row, "size")? as usize)))
+            .collect()
+    }
+
     async fn failed_items(
         &self,
         id: &JobId,
         after: Option<u64>,
-        most: usize,
+        last: u64,
     ) -> Result<Vec<FailedItem>, Failure> {
         let sql = "SELECT item_index, data, error FROM kodus_workflow.writer_failed_items
-                   WHERE job_id = $1 AND item_index > $2 ORDER BY item_index LIMIT $3";
+                   WHERE job_id = $1 AND item_index > $2 AND item_index <= $3 ORDER BY item_index";
         let after = after.map_or(-1, |index| index as i64);
         let params = [
             (&id.as_str() as _, Type::TEXT),
             (&after as _, Type::INT8),
-            (&(most as i64) as _, Type::INT8),
+            (&(last as i64) as _, Type::INT8),
         ];
         let rows = self.pg.query("read failed items", sql, &params).await?;
         rows.iter()
@@ -221,7 +238,7 @@ fn job(row: &Row) -> Result<Job, Failure> {
     })
 }
 
-fn progress(row: &Row) -> Result<Progress, Failure> {
+pub(super) fn progress(row: &Row) -> Result<Progress, Failure> {
     let number = |name| get::<i64>(row, name).map(|number| number as u64);
     Ok(Progress {
         total: number("total")?,

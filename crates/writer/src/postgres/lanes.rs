@@ -5,9 +5,9 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use uuid::Uuid;
 
-use super::rows;
 use crate::batch::{Group, Part, Row};
 use crate::table::{Sameness, Table};
+use crate::texts;
 
 /// Fewer rows are not worth a second transaction.
 const FEWEST: usize = 2000;
@@ -15,7 +15,8 @@ const FEWEST: usize = 2000;
 /// `None` where it cannot be told which keys are the same: `1` and `01` may be, and `a` and `A`.
 pub(super) fn of<'a>(table: &Table, part: &Part<'a>) -> Option<[Vec<Group<'a>>; 2]> {
     let first = *table.key.first()?;
-    if table.columns[first].sameness == Sameness::Unknown || part.rows().len() < FEWEST {
+    let sameness = table.columns[first].sameness;
+    if matches!(sameness, Sameness::Unknown | Sameness::Date) || part.rows().len() < FEWEST {
         return None;
     }
     let (mut even, mut odd) = (Vec::new(), Vec::new());
@@ -38,12 +39,12 @@ pub(super) fn of<'a>(table: &Table, part: &Part<'a>) -> Option<[Vec<Group<'a>>; 
 fn hash(table: &Table, first: usize, part: &Part<'_>, row: &Row) -> Option<u64> {
     let signature = &part.batch.signatures[row.signature];
     let place = signature.iter().position(|column| *column == first)?;
-    let text = rows::texts(table, part, signature, row).nth(place)??;
+    let text = texts::of(table, part, signature, row).nth(place)??;
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     match table.columns[first].sameness {
         Sameness::Text => Some(hasher.hash_one(&*text)),
         Sameness::Integer => Some(hasher.hash_one(text.trim().parse::<i64>().ok()?)),
         Sameness::Uuid => Some(hasher.hash_one(text.parse::<Uuid>().ok()?)),
-        Sameness::Unknown => None,
+        Sameness::Date | Sameness::Unknown => None,
     }
 }

@@ -11,12 +11,13 @@ use lavra_db::tokio_postgres::types::Type;
 use lavra_db::{Error, Transaction};
 use serde_json::Value;
 
-use super::{Postgres, doubts, lanes, rows, sql};
+use super::{Postgres, doubts, jobs, lanes, rows, sql};
 use crate::batch::{Batch, Group, Part, Row};
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::model::{FailedItem, Progress};
-use crate::store::{Claim, Jobs as _, Keep, Stopped, Writes};
+use crate::store::{Claim, Keep, Stopped, Writes};
 use crate::table::Table;
+use crate::texts;
 
 /// Rows that are tried one by one in one transaction: each is a subtransaction, of which a server
 /// keeps few at hand.
@@ -57,18 +58,17 @@ impl Writes for Postgres {
         keep: Keep,
     ) -> Result<Option<String>, Stopped> {
         let mut known = progress.clone();
-        for (name, times) in &batch.unknown {
-            *known.unknown_keys.entry(name.clone()).or_default() += times;
-        }
+        known.count_unknown(&batch.unknown);
         let write = Write { store: self, claim, table, keep };
-        let written = match write.in_lanes(&batch.whole()).await {
-            Ok(way) => write.try_part(&batch.whole(), &mut known, way).await,
-            Err(trouble) => Err(trouble),
-        };
-        let written = match written {
-            Ok(first) => Ok(first),
-            Err(Trouble::Row) => write.in_order(batch, &mut known).await,
-            Err(Trouble::Stopped(stopped)) => Err(stopped),
+        let written = if batch.is_in_doubt() {
+            // One after the other, which the server does in one statement.
+            write.in_pieces(batch, &mut known, Way::OneByOne).await
+        } else {
+            match write.at_best(batch, &mut known).await {
+                Ok(first) => Ok(first),
+                Err(Trouble::Row) => write.in_order(batch, &mut known).await,
+                Err(Trouble::Stopped(stopped)) => Err(stopped),
+            }
         };
         progress.catch_up(known);
         written
@@ -96,6 +96,15 @@ struct Write<'a> {
 }
 
 impl Write<'_> {
+    async fn at_best(
+        &self,
+        batch: &Batch,
+        progress: &mut Progress,
+    ) -> Result<Option<String>, Trouble> {
+        let way = self.in_lanes(&batch.whole()).await?;
+        self.try_part(&batch.whole(), progress, way).await
+    }
+
     /// By two connections, where that is possible; tells how to go on.
     async fn in_lanes(&self, part: &Part<'_>) -> Result<Way, Trouble> {
         let Some([even, odd]) = lanes::of(self.table, part) else { return Ok(Way::AtOnce) };
@@ -112,7 +121,7 @@ impl Write<'_> {
     }
 
     async fn lane(&self, part: &Part<'_>, groups: &[Group<'_>]) -> Result<(), Trouble> {
-        let mut transaction = self.begin(Lock::Shared).await?;
+        let (mut transaction, _) = self.begin(Lock::Shared).await?;
         match self.at_once(&mut transaction, part, groups).await {
             Ok(()) => Ok(transaction.finish("SELECT 1", &[]).await.map(drop)?),
             Err(error) => {
@@ -122,26 +131,31 @@ impl Write<'_> {
         }
     }
 
-    /// A transaction of the one that has the job, and nobody else's until it ends.
-    async fn begin(&self, lock: Lock) -> Result<Transaction<'_>, Trouble> {
+    /// A transaction of the one that has the job, and nobody else's until it ends, with how far the job
+    /// has come.
+    async fn begin(&self, lock: Lock) -> Result<(Transaction<'_>, Progress), Trouble> {
         let mut transaction = self.store.pg.transaction("write a batch").await?;
         let guard = match lock {
             Lock::Alone => {
-                "SELECT 1 FROM kodus_workflow.writer_jobs
+                "SELECT total, processed, success_count, failed_count, duplicate_count, unknown_keys
+                 FROM kodus_workflow.writer_jobs
                  WHERE job_id = $1 AND token = $2 AND completed_at IS NULL FOR UPDATE"
             }
             Lock::Shared => {
-                "SELECT 1 FROM kodus_workflow.writer_jobs
+                "SELECT total, processed, success_count, failed_count, duplicate_count, unknown_keys
+                 FROM kodus_workflow.writer_jobs
                  WHERE job_id = $1 AND token = $2 AND completed_at IS NULL FOR SHARE"
             }
         };
         let id = self.claim.id.as_str();
         let owner = [(&id as _, Type::TEXT), (&self.claim.token as _, Type::INT8)];
-        if transaction.query(guard, &owner).await?.is_empty() {
+        let rows = transaction.query(guard, &owner).await?;
+        let Some(row) = rows.first() else {
             transaction.rollback().await?;
             return Err(Trouble::Stopped(Stopped::Replaced));
-        }
-        Ok(transaction)
+        };
+        let stored = jobs::progress(row).map_err(|failure| Trouble::Stopped(failure.into()))?;
+        Ok((transaction, stored))
     }
 
     /// Something is wrong with a row: what can be seen from here, if it is that.
@@ -151,26 +165,28 @@ impl Write<'_> {
         progress: &mut Progress,
     ) -> Result<Option<String>, Stopped> {
         let whole = batch.whole();
-        if (1..=PIECE).contains(&doubts::of(self.table, &whole).len()) {
+        // Rows that may be of one key are not taken apart.
+        if batch.is_certain && (1..=PIECE).contains(&doubts::of(self.table, &whole).len()) {
             match self.try_part(&whole, progress, Way::Sorted).await {
                 Ok(first) => return Ok(first),
                 Err(Trouble::Row) => {}
                 Err(Trouble::Stopped(stopped)) => return Err(stopped),
             }
         }
-        self.in_pieces(batch, progress).await
+        self.in_pieces(batch, progress, Way::AtOnce).await
     }
 
     async fn in_pieces(
         &self,
         batch: &Batch,
         progress: &mut Progress,
+        begin: Way,
     ) -> Result<Option<String>, Stopped> {
         let (mut first, mut has_bad) = (None, false);
         let pieces = batch.whole().pieces(PIECE);
         for piece in &pieces {
             // The only one has been tried, and bad rows seldom come alone.
-            let way = if pieces.len() == 1 || has_bad { Way::OneByOne } else { Way::AtOnce };
+            let way = if pieces.len() == 1 || has_bad { Way::OneByOne } else { begin };
             let mut said = self.try_part(piece, progress, way).await;
             if matches!(said, Err(Trouble::Row)) && way == Way::AtOnce {
                 said = self.try_part(piece, progress, Way::OneByOne).await;
@@ -183,7 +199,7 @@ impl Write<'_> {
                 Err(Trouble::Stopped(stopped)) => return Err(stopped),
                 Err(Trouble::Row) => {
                     let text = "rows that fail at once do not fail one by one";
-                    return Err(Failure::new(crate::failure::Code::Internal, text).into());
+                    return Err(Failure::new(Code::Internal, text).into());
                 }
             }
         }
@@ -222,14 +238,6 @@ impl Write<'_> {
             };
             tracing::warn!(job = %self.claim.id, error = %error.message, retry_in = ?wait, "a batch is tried again");
             tokio::time::sleep(wait).await;
-            // The connection may have been cut after the commit.
-            if let Ok(Some(job)) = self.store.job(&self.claim.id).await
-                && job.progress.processed >= part.to
-                && part.to > part.from
-            {
-                *progress = job.progress;
-                return Ok(part.refused().first().map(|item| item.error.clone()));
-            }
         }
     }
 
@@ -239,7 +247,11 @@ impl Write<'_> {
         before: &Progress,
         way: Way,
     ) -> Result<(Progress, Option<String>), Trouble> {
-        let mut transaction = self.begin(Lock::Alone).await?;
+        let (mut transaction, stored) = self.begin(Lock::Alone).await?;
+        if stored.processed != before.processed {
+            transaction.rollback().await?;
+            return settled(part, stored);
+        }
         let written = match way {
             Way::AtOnce => {
                 let written = self.at_once(&mut transaction, part, &part.groups()).await;
@@ -303,7 +315,7 @@ impl Write<'_> {
             let count = self.table.filled(group.signature).count();
             let mut columns = vec![Vec::with_capacity(group.rows.len()); count];
             for row in &group.rows {
-                let texts = rows::texts(self.table, part, group.signature, row);
+                let texts = texts::of(self.table, part, group.signature, row);
                 columns.iter_mut().zip(texts).for_each(|(column, text)| column.push(text));
             }
             let params: Vec<lavra_db::Param<'_>> =
@@ -326,7 +338,7 @@ impl Write<'_> {
         };
         let mut lines = Vec::with_capacity(SENT + 4096);
         for row in &group.rows {
-            rows::line(rows::texts(self.table, part, group.signature, row), &mut lines);
+            rows::line(texts::of(self.table, part, group.signature, row), &mut lines);
             if lines.len() >= SENT {
                 let sent = std::mem::replace(&mut lines, Vec::with_capacity(SENT + 4096));
                 copying.send(sent.into()).await?;
@@ -356,7 +368,7 @@ impl Write<'_> {
     ) -> lavra_db::Result<Vec<FailedItem>> {
         let values = |row: &Row| {
             let signature = &part.batch.signatures[row.signature];
-            let texts = rows::texts(self.table, part, signature, row);
+            let texts = texts::of(self.table, part, signature, row);
             let texts = texts.map(|text| text.map_or(Value::Null, Into::into));
             std::iter::once(Value::from(row.signature)).chain(texts).collect::<Value>()
         };
@@ -398,6 +410,18 @@ impl Write<'_> {
         transaction.query(sql, &params).await?;
         Ok(())
     }
+}
+
+/// Of a part whose job has come further than was known: a line was cut while a commit was on its way. It
+/// waited with the lock until that was over, and must not store again what is there.
+fn settled(part: &Part<'_>, stored: Progress) -> Result<(Progress, Option<String>), Trouble> {
+    if stored.processed == part.to {
+        return Ok((stored, part.refused().first().map(|item| item.error.clone())));
+    }
+    let text =
+        format!("{} elements are settled, which is not where a batch ends", stored.processed);
+    let failure = Failure::new(Code::Internal, text).passing();
+    Err(Trouble::Stopped(failure.into()))
 }
 
 fn is_conflict(failure: &Failure) -> bool {

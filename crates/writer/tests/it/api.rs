@@ -1,6 +1,6 @@
 //! The API of 9.2 with the codes of 9.3, over real HTTP.
 
-use lavra_writer::{Config, Limits};
+use lavra_writer::{Config, Limits, Service, router};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Site, World, from_url, inline};
@@ -27,6 +27,27 @@ async fn nobody_without_the_key_gets_in_and_health_is_open() {
     let health = world.http().get(format!("{}/health", world.base())).send().await.unwrap();
     assert_eq!(health.status(), 200);
     assert_eq!(health.text().await.unwrap(), r#"{"status":"healthy"}"#);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_key_no_web_page_gets_in() {
+    let world = World::on_duckdb().await;
+    let service = Service::new(&world.database, World::config(), None).unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/process", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router(service, None)).await.unwrap() });
+    let order = inline("ads", &json!([{ "id": "a" }])).to_string();
+    for (header, value, status) in [
+        ("x-none", "1", 200),
+        ("origin", "https://evil.example", 403),
+        ("origin", "null", 403),
+        ("host", "evil.example", 403),
+    ] {
+        let sent = world.http().post(&url).header("content-type", "text/plain");
+        let answer = sent.header(header, value).body(order.clone()).send().await.unwrap();
+        assert_eq!(answer.status(), status, "{header}: {value}");
+    }
+    assert_eq!(world.count("kodus_workflow.writer_jobs").await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,6 +110,7 @@ async fn what_is_wrong_with_a_request_has_its_code() {
 lavra_testkit::on_each_engine!(
     one_id_is_one_job,
     too_many_that_wait_are_told_to_come_later,
+    failed_items_are_told_as_far_as_they_fit,
     progress_is_told_while_it_runs,
     headers_reach_the_source_and_nothing_else,
     the_query_of_a_url_reaches_the_source_and_nothing_else,
@@ -140,6 +162,23 @@ async fn too_many_that_wait_are_told_to_come_later(mut world: World) {
     );
     assert_eq!(world.post(&order(2)).await.0, 200, "one that is known is no new one");
     assert_eq!(world.get("/status/job-3").await.0, 404);
+}
+
+async fn failed_items_are_told_as_far_as_they_fit(mut world: World) {
+    world.start().await;
+    // Each is no ad, and of a million bytes.
+    let long: Vec<Value> = (0..8).map(|_| json!("x".repeat(1_000_000))).collect();
+    let job = world.run(&inline("ads", &json!(long))).await;
+    let id = job["job_id"].as_str().unwrap();
+    let indices = |job: &Value| {
+        let items = job["failed_items"].as_array().unwrap().clone();
+        items.iter().map(|item| item["index"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!((indices(&job), &job["failed_items_omitted"]), (vec![0, 1, 2], &json!(5)));
+    let (_, next) = world.get(&format!("/status/{id}?failed_after=2")).await;
+    assert_eq!((indices(&next), &next["failed_items_omitted"]), (vec![3, 4, 5], &json!(2)));
+    let (_, last) = world.get(&format!("/status/{id}?failed_after=5")).await;
+    assert_eq!((indices(&last), &last["failed_items_omitted"]), (vec![6, 7], &Value::Null));
 }
 
 async fn progress_is_told_while_it_runs(mut world: World) {

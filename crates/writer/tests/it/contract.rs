@@ -11,11 +11,15 @@ lavra_testkit::on_each_engine!(
     elements_become_rows_and_the_whole_of_each_stands_in_data,
     an_upsert_changes_what_is_there_and_leaves_what_is_not_said,
     exactly_the_bad_rows_fail,
+    no_bad_row_in_ten_thousand_and_none_fails,
     one_bad_row_in_ten_thousand_fails_alone,
+    ten_bad_rows_in_ten_thousand_fail_and_no_others,
     a_thousand_bad_rows_in_ten_thousand_fail_and_no_others,
     elements_that_cannot_be_rows_are_failed_items,
     the_last_of_one_key_wins_and_the_others_are_counted,
     what_only_an_earlier_element_of_a_key_says_stays,
+    one_key_written_in_two_ways_is_one_key_whatever_else_is_said,
+    keys_of_a_type_that_is_not_known_are_written_in_their_order,
     a_bad_row_does_not_take_the_one_before_it_along,
     keys_without_a_column_are_counted,
     an_insert_of_what_is_there_is_a_failed_item,
@@ -23,6 +27,7 @@ lavra_testkit::on_each_engine!(
     a_second_key_that_is_taken_fails_the_row_of_an_upsert,
     duplicates_among_inserts_cost_little,
     types_are_those_of_the_table,
+    numbers_keep_all_their_digits,
     what_is_no_whole_number_is_not_rounded_to_one,
     a_missing_table_is_a_schema_error,
     a_key_without_a_unique_index_is_a_schema_error,
@@ -127,10 +132,23 @@ async fn exactly_the_bad_rows_fail(mut world: World) {
     check_bad(&world, &some_bad(1000, is_bad), is_bad).await;
 }
 
+async fn no_bad_row_in_ten_thousand_and_none_fails(mut world: World) {
+    things(&world).await;
+    world.start().await;
+    check_bad(&world, &some_bad(10_000, |_| false), |_| false).await;
+}
+
 async fn one_bad_row_in_ten_thousand_fails_alone(mut world: World) {
     things(&world).await;
     world.start().await;
     let is_bad = |n| n == 6543;
+    check_bad(&world, &some_bad(10_000, is_bad), is_bad).await;
+}
+
+async fn ten_bad_rows_in_ten_thousand_fail_and_no_others(mut world: World) {
+    things(&world).await;
+    world.start().await;
+    let is_bad = |n: u64| n % 1000 == 321;
     check_bad(&world, &some_bad(10_000, is_bad), is_bad).await;
 }
 
@@ -217,6 +235,90 @@ async fn what_only_an_earlier_element_of_a_key_says_stays(mut world: World) {
             .await;
         assert_eq!(json!(rows), json!([[1, "e", true, "said"], [2, "d", null, null]]));
     }
+}
+
+async fn one_key_written_in_two_ways_is_one_key_whatever_else_is_said(mut world: World) {
+    things(&world).await;
+    world
+        .execute(
+            "CREATE TABLE public.texts (id VARCHAR PRIMARY KEY, name VARCHAR, note VARCHAR);
+             CREATE TABLE public.uuids (id UUID PRIMARY KEY, name VARCHAR, note VARCHAR);",
+        )
+        .await;
+    world.start_with(with_files(&world)).await;
+    let uuid = "550e8400-e29b-41d4-a716-44665544000a";
+    // Elements of two shapes, of which the one that comes first is written first.
+    for (table, other, one, same) in [
+        ("things", "1", "5".to_owned(), "\"5\"".to_owned()),
+        ("things", "1", "6.0".into(), "6".into()),
+        ("texts", "\"x\"", "\"\u{e9}\"".into(), r#""\u00e9""#.into()),
+        (
+            "uuids",
+            "\"550e8400-e29b-41d4-a716-446655440000\"",
+            format!("\"{uuid}\""),
+            format!("\"{}\"", uuid.to_uppercase()),
+        ),
+    ] {
+        let elements = format!(
+            r#"[{{"id":{other},"name":"x"}},{{"id":{one},"name":"old","note":"n"}},
+                {{"id":{same},"name":"new"}}]"#
+        );
+        let job = world.run(&from_file(&world, table, &elements)).await;
+        assert_eq!(job["status"], "completed", "{job}");
+        assert_eq!(job["progress"]["duplicate_count"], 1, "{table}: {job}");
+        let sql = format!("SELECT name, note FROM public.{table} WHERE note = 'n'");
+        assert_eq!(json!(world.ask(&sql).await), json!([["new", "n"]]), "{table}");
+        world.execute(&format!("DELETE FROM public.{table}")).await;
+    }
+}
+
+async fn keys_of_a_type_that_is_not_known_are_written_in_their_order(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.prices (price DECIMAL(10,2) PRIMARY KEY, name VARCHAR, note VARCHAR)",
+        )
+        .await;
+    world.start().await;
+    let mut order = inline(
+        "prices",
+        &json!([
+            { "price": 1, "name": "x" },
+            { "price": 5, "name": "old", "note": "n" },
+            { "price": "5.00", "name": "new" },
+            { "price": 2, "name": "y" },
+            { "price": "none", "name": "z" },
+            { "price": 2, "name": "last" },
+        ]),
+    );
+    order["config"]["conflict_key"] = json!("price");
+    let job = world.run(&order).await;
+    assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [4], "{job}");
+    let rows = world.ask("SELECT name, note FROM public.prices ORDER BY price").await;
+    assert_eq!(json!(rows), json!([["x", null], ["last", null], ["new", "n"]]));
+    // And where all are of one shape.
+    order["source"]["data"] = json!([
+        { "price": "7.00", "name": "first" }, { "price": 7, "name": "second" },
+        { "price": "7.0", "name": "third" }, { "price": 6, "name": "other" },
+    ]);
+    let job = world.run(&order).await;
+    assert_eq!(job["status"], "completed", "{job}");
+    let rows = world.ask("SELECT name FROM public.prices WHERE price > 5 ORDER BY price").await;
+    assert_eq!(json!(rows), json!([["other"], ["third"]]));
+}
+
+fn with_files(world: &World) -> Config {
+    let mut config = World::config();
+    config.access.directories.push(world.directory.path().to_owned());
+    config
+}
+
+/// An order of elements that stand in a file as they are written here.
+fn from_file(world: &World, table: &str, elements: &str) -> Value {
+    let file = world.directory.path().join("elements.json");
+    std::fs::write(&file, elements).unwrap();
+    let mut order = inline(table, &json!([]));
+    order["source"] = json!({ "type": "file", "path": file });
+    order
 }
 
 async fn a_bad_row_does_not_take_the_one_before_it_along(mut world: World) {
@@ -353,6 +455,29 @@ async fn types_are_those_of_the_table(mut world: World) {
             "550e8400-e29b-41d4-a716-446655440000", "{\"x\":1}",
         ])
     );
+}
+
+async fn numbers_keep_all_their_digits(mut world: World) {
+    let json_type = if world.is_duckdb() { "JSON" } else { "JSONB" };
+    world
+        .execute(&format!(
+            "CREATE TABLE public.exact (id INTEGER PRIMARY KEY, amount DECIMAL(30,10), name VARCHAR,
+                doc {json_type}, data {json_type})"
+        ))
+        .await;
+    world.start_with(with_files(&world)).await;
+    let number = "12345678901234.123456";
+    let elements =
+        format!(r#"[{{"id":1,"amount":{number},"name":{number},"doc":{{"a":{number}}}}}]"#);
+    let job = world.run(&from_file(&world, "exact", &elements)).await;
+    assert_eq!(job["status"], "completed", "{job}");
+    let rows = world
+        .ask(&format!(
+            "SELECT amount = {number} AS is_amount, name, CAST(doc AS VARCHAR) LIKE '%{number}%' AS d,
+                CAST(data AS VARCHAR) LIKE '%{number}%' AS w FROM public.exact"
+        ))
+        .await;
+    assert_eq!(json!(rows), json!([[true, number, true, true]]));
 }
 
 async fn what_is_no_whole_number_is_not_rounded_to_one(mut world: World) {

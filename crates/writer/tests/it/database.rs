@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{World, failed, inline};
+use crate::support::{Line, World, failed, inline};
 
 lavra_testkit::on_servers!(
     identifiers_are_the_catalogs_whatever_they_hold,
@@ -19,6 +19,7 @@ lavra_testkit::on_servers!(
     what_watches_inserts_sees_rows_that_are_there,
     rows_of_a_table_below_are_left_alone,
     a_table_that_is_made_for_upserts_has_room_for_them,
+    a_table_that_someone_else_makes_meanwhile_is_written,
 );
 
 async fn identifiers_are_the_catalogs_whatever_they_hold(mut world: World) {
@@ -368,4 +369,50 @@ fn inline_by(key: &[&str], table: &str, elements: &serde_json::Value) -> serde_j
     let mut order = inline(table, elements);
     order["config"]["conflict_key"] = json!(key);
     order
+}
+
+async fn a_table_that_someone_else_makes_meanwhile_is_written(mut world: World) {
+    world.start().await;
+    let mut order = inline("made", &json!([{ "id": 1 }]));
+    order["config"]["create_table"] = json!(true);
+    let make = "BEGIN; CREATE TABLE public.made (id int PRIMARY KEY); SELECT pg_sleep(1.5); COMMIT";
+    let ((), job) = tokio::join!(world.execute(make), async {
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        world.run(&order).await
+    });
+    assert_eq!(job["status"], "completed", "{job}");
+    assert_eq!(world.count("public.made").await, 1);
+}
+
+/// The line is cut while the server is still busy with a COMMIT, which it carries out all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_insert_whose_commit_was_on_its_way_is_stored_once() {
+    let mut world = World::on_postgres().await;
+    world
+        .execute(
+            "CREATE TABLE public.once (id int);
+             CREATE SEQUENCE public.commits;
+             CREATE FUNCTION public.be_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 IF nextval('public.commits') = 1 THEN PERFORM pg_sleep(3); END IF;
+                 RETURN NULL;
+             END $$;
+             CREATE CONSTRAINT TRIGGER be_slow AFTER INSERT ON public.once
+                 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.be_slow()",
+        )
+        .await;
+    let line = Line::to_the_server().await;
+    world.start_through(&line).await;
+    let mut order = inline("once", &json!([{ "id": 1 }, { "id": 2 }, { "id": 3 }]));
+    order["config"] = json!({ "table": "once", "operation": "insert" });
+    let (_, answer) = world.post(&order).await;
+    let is_busy = "SELECT count(*)::int AS n FROM pg_stat_activity
+                   WHERE datname = current_database() AND wait_event = 'PgSleep'";
+    while json!(world.ask(is_busy).await) != json!([[1]]) {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    line.cut();
+    let job = world.end_of(answer["job_id"].as_str().unwrap()).await;
+    assert_eq!(job["status"], "completed", "{job}");
+    assert_eq!(job["progress"]["success_count"], 3, "{job}");
+    assert_eq!(world.count("public.once").await, 3);
 }

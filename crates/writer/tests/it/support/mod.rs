@@ -1,7 +1,9 @@
 //! A writer on a database of its own, behind a real socket, and a place that serves sources.
 
+mod line;
 mod place;
 mod serve;
 
+pub(crate) use line::Line;
 pub(crate) use place::{KEY, World, failed, from_url, inline};
 pub(crate) use serve::{Answer, Site};

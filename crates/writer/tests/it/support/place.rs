@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use lavra_db::{Database, Keyring, Migration, Schema, Secrets, Target, migrate};
 use lavra_testkit::{PGBOUNCER, POSTGRES, Server};
 use lavra_writer::{Access, Config, Names, Service, SystemNames, Timing, router};
+use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+use super::line::Line;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) const KEY: &str = "marker-api-key-0001";
@@ -103,6 +106,15 @@ impl World {
 
     pub(crate) async fn start_with(&mut self, config: Config) {
         self.start_as(config, Arc::new(SystemNames), true).await;
+    }
+
+    /// The writer's connections go by a line that can be cut; those of the test do not.
+    pub(crate) async fn start_through(&mut self, line: &Line) {
+        let Target::Postgres(url) = &self.target else { panic!("a file has no line") };
+        let there = Server::address().to_string();
+        let url = url.expose_secret().replace(&there, &line.address.to_string());
+        self.target = Target::parse(&url).unwrap();
+        self.start().await;
     }
 
     pub(crate) async fn start_as(&mut self, config: Config, names: Arc<dyn Names>, runs: bool) {
