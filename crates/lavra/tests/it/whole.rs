@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use jiff::civil::date;
 use lavra_world::ads::{AdFaults, AdLibrary, AdsConfig};
 use lavra_world::fleet::{Filters, Format};
-use lavra_world::proxy::{ForwardProxy, ProxyFault, ProxyFaultKind};
+use lavra_world::proxy::{ProxyFault, ProxyFaultKind};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+use reqwest::Method;
+use serde::Serialize;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use crate::program::{Place, Running, until};
 
@@ -36,7 +37,7 @@ heartbeat_ms = 500
 stale_ms = 2500
 ";
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-const SECRETS: [&str; 4] = [KEY, "of-the-worker", "of-the-writer", "of-the-proxy"];
+const SECRETS: [&str; 4] = [KEY, "of-the-worker", "of-the-writer", "proxy-password"];
 const WORKERS: usize = 3;
 const DAYS: i8 = 10;
 const FORMATS: [(&str, Format); 3] =
@@ -44,58 +45,6 @@ const FORMATS: [(&str, Format); 3] =
 const LANGUAGES: [&str; 2] = ["pt", "en"];
 const MISSIONS: i64 = DAYS as i64 * 3 * 2;
 const PATIENCE: Duration = Duration::from_secs(150);
-
-/// What is outside: the library, and four proxies before it.
-struct Outside {
-    library: AdLibrary,
-    base_url: String,
-    proxies: Vec<(ForwardProxy, u16)>,
-    stop: CancellationToken,
-    _runtime: tokio::runtime::Runtime,
-}
-
-impl Drop for Outside {
-    fn drop(&mut self) {
-        self.stop.cancel();
-    }
-}
-
-impl Outside {
-    fn new() -> Self {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        let stop = CancellationToken::new();
-        let listen = || runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
-        let library = AdLibrary::new(AdsConfig { seed: 5, ads: 60, ..AdsConfig::default() });
-        let listener = listen();
-        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let (served, until) = (library.clone(), stop.clone());
-        runtime.spawn(async move { served.serve(listener, until).await });
-        let proxies = (0..4)
-            .map(|_| {
-                let (listener, proxy) = (listen(), ForwardProxy::for_user("ana", "of-the-proxy"));
-                let port = listener.local_addr().unwrap().port();
-                let (served, until) = (proxy.clone(), stop.clone());
-                runtime.spawn(async move { served.serve(listener, until).await });
-                (proxy, port)
-            })
-            .collect();
-        Self { library, base_url, proxies, stop, _runtime: runtime }
-    }
-
-    fn truth(&self) -> BTreeMap<String, Value> {
-        let mut truth = BTreeMap::new();
-        for day in 1..=DAYS {
-            for (_, format) in FORMATS {
-                for language in LANGUAGES {
-                    let filters = Filters::day(date(2025, 1, day), format, language);
-                    let ads = self.library.truth(&filters);
-                    truth.extend(ads.into_iter().map(|ad| (ad["id"].as_str().unwrap().into(), ad)));
-                }
-            }
-        }
-        truth
-    }
-}
 
 /// A port that nobody has, for a program that must come back to it.
 fn port() -> u16 {
@@ -129,6 +78,95 @@ impl Program {
     }
 }
 
+/// What is outside: an ad library, and four proxies before it, each a process.
+struct Outside {
+    truth: AdLibrary,
+    base_url: String,
+    proxies: Vec<Proxy>,
+    _library: Program,
+}
+
+/// A world whose proxy is used and nothing else of it but the wires to it.
+struct Proxy {
+    program: Program,
+    port: u16,
+    wires: String,
+    /// Bytes from the library, before it was last killed.
+    passed: u64,
+}
+
+impl Outside {
+    fn new(place: &Place, faults: &AdFaults) -> Self {
+        let address = format!("127.0.0.1:{}", port());
+        let args = ["world", "--listen", "127.0.0.1:0", "--seed", "5", "--ads", &address];
+        let library = Program::start(place, &[&args[..], &["--ads-per-day", "60"]].concat());
+        let url = format!("http://{address}/_world/faults");
+        let is_told =
+            until(Duration::from_secs(20), || ask(Method::PUT, &url, Some(faults)).map(drop));
+        assert!(is_told.is_some(), "no library: {}", place.logs());
+        Self {
+            truth: AdLibrary::new(AdsConfig { seed: 5, ads: 60, ..AdsConfig::default() }),
+            base_url: format!("http://{address}/v1"),
+            proxies: (0..4).map(|_| Proxy::start(place)).collect(),
+            _library: library,
+        }
+    }
+
+    fn truth(&self) -> BTreeMap<String, Value> {
+        let mut truth = BTreeMap::new();
+        for day in 1..=DAYS {
+            for (_, format) in FORMATS {
+                for language in LANGUAGES {
+                    let filters = Filters::day(date(2025, 1, day), format, language);
+                    let ads = self.truth.truth(&filters);
+                    truth.extend(ads.into_iter().map(|ad| (ad["id"].as_str().unwrap().into(), ad)));
+                }
+            }
+        }
+        truth
+    }
+}
+
+impl Proxy {
+    fn start(place: &Place) -> Self {
+        let (wires, port) = (format!("127.0.0.1:{}", port()), port());
+        let listen = ["world", "--listen", "127.0.0.1:0", "--ads", &wires];
+        let proxy = ["--proxies", "1", "--proxy-port", &port.to_string()];
+        let program = Program::start(place, &[&listen[..], &proxy[..]].concat());
+        Self { program, port, wires: format!("http://{wires}/_world/proxies"), passed: 0 }
+    }
+
+    /// `kill -9`, and started anew.
+    fn again(&mut self, place: &Place) {
+        self.passed = self.passed();
+        self.program.again(place);
+    }
+
+    /// What came from the library; one that was just started may not say.
+    fn passed(&self) -> u64 {
+        let meters = ask(Method::GET, &self.wires, None::<&()>);
+        self.passed + meters.and_then(|meters| meters[0]["bytes_down"].as_u64()).unwrap_or(0)
+    }
+
+    fn set_fault(&self, fault: Option<ProxyFault>) {
+        let _may_be_starting = ask(Method::PUT, &format!("{}/0", self.wires), Some(&fault));
+    }
+}
+
+/// The answer of a world, if it is there.
+fn ask(method: Method, url: &str, body: Option<&impl Serialize>) -> Option<Value> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let _installed = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5));
+        let mut request = client.build().unwrap().request(method, url);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        request.send().await.ok()?.error_for_status().unwrap().json().await.ok()
+    })
+}
+
 fn typed(place: &Place, args: &[&str], variable: Option<(&str, &str)>) {
     let mut command = place.command(args);
     command.env("LAVRA_SECRET_KEY", KEY).envs(variable);
@@ -155,13 +193,13 @@ fn furnish(
         let args = ["fleet", "worker", "add", &name, "--url", &url, "--storage-domain", &url];
         typed(place, &args, Some(("LAVRA_FLEET_API_KEY", "of-the-worker")));
     }
-    for (number, (_, port)) in outside.proxies.iter().enumerate() {
-        let (name, port) = (format!("proxy-{number}"), port.to_string());
+    for (number, proxy) in outside.proxies.iter().enumerate() {
+        let (name, port) = (format!("proxy-{number}"), proxy.port.to_string());
         // Half of them over SOCKS.
         let host = if number % 2 == 0 { "127.0.0.1" } else { "socks5://127.0.0.1" };
         let args = ["fleet", "proxy", "add", &name, "--host", host, "--port", &port];
-        let args = [&args[..], &["--username", "ana"]].concat();
-        typed(place, &args, Some(("LAVRA_FLEET_PASSWORD", "of-the-proxy")));
+        let args = [&args[..], &["--username", "user"]].concat();
+        typed(place, &args, Some(("LAVRA_FLEET_PASSWORD", "proxy-password")));
     }
     let listen = format!("127.0.0.1:{}", port());
     let args = ["writer", "--listen", &listen, "--allow-private", "127.0.0.0/8"];
@@ -235,8 +273,6 @@ fn log_of(place: &Place, key: &str) -> String {
 fn sixty_missions_through_faults_and_kills_fill_the_table_as_the_library_has_it() {
     let place = Place::on_postgres();
     std::fs::write(place.directory.path().join("lavra.toml"), SETTINGS).unwrap();
-    let outside = Outside::new();
-    let (mut programs, directories) = furnish(&place, &outside, &[]);
     let faults = AdFaults {
         too_many: 0.01,
         server_error: 0.02,
@@ -246,7 +282,8 @@ fn sixty_missions_through_faults_and_kills_fill_the_table_as_the_library_has_it(
         latency_ms: 20,
         ..AdFaults::default()
     };
-    outside.library.set_faults(faults).unwrap();
+    let mut outside = Outside::new(&place, &faults);
+    let (mut programs, directories) = furnish(&place, &outside, &[]);
     let add = ["mission", "add", "--from", "2025-01-01", "--to", "2025-01-10", "--queue"];
     let of = ["--media-type", "all", "--media-type", "video", "--media-type", "image"];
     let languages = ["--language", "pt", "--language", "en"];
@@ -269,12 +306,13 @@ fn sixty_missions_through_faults_and_kills_fill_the_table_as_the_library_has_it(
         let _runs_already = place.run(&["fleet", "start"]);
         if kills < 25 {
             kills += 1;
-            let place_of_it = dice.random_range(0..programs.len());
-            programs[place_of_it].again(&place);
+            match dice.random_range(0..programs.len() + 1) {
+                number if number < programs.len() => programs[number].again(&place),
+                _ => outside.proxies[dice.random_range(0..4)].again(&place),
+            }
         }
-        let (proxy, _) = &outside.proxies[dice.random_range(0..4)];
         let fault = ProxyFault::now(ProxyFaultKind::Reset);
-        proxy.set_fault(dice.random_bool(0.15).then_some(fault));
+        outside.proxies[dice.random_range(0..4)].set_fault(dice.random_bool(0.15).then_some(fault));
     }
     assert!(kills >= 10, "it was over after {kills} kills");
 
@@ -290,7 +328,7 @@ fn sixty_missions_through_faults_and_kills_fill_the_table_as_the_library_has_it(
     for (key, jobs) in &started {
         assert_eq!(jobs.len(), 1, "{key} was started twice: {jobs:#?}\n{}", log_of(&place, key));
     }
-    assert!(outside.proxies.iter().all(|(proxy, _)| proxy.meter().bytes_down > 0));
+    assert!(outside.proxies.iter().all(|proxy| proxy.passed() > 0));
     drop(programs);
     assert_no_secret_below(place.directory.path());
     let dump = Command::new("pg_dump").arg(&place.database).output().unwrap();
@@ -303,7 +341,7 @@ fn sixty_missions_through_faults_and_kills_fill_the_table_as_the_library_has_it(
 fn on_a_laptop_the_same_runs_on_files_and_no_secret_is_in_any() {
     let place = Place::on_duckdb();
     std::fs::write(place.directory.path().join("lavra.toml"), SETTINGS).unwrap();
-    let outside = Outside::new();
+    let outside = Outside::new(&place, &AdFaults::default());
     let (mut programs, _) = furnish(&place, &outside, &["--target", "ads.duckdb"]);
     let server = programs.last().and_then(|server| server.running.as_ref()).unwrap();
     place.until_served(server);
@@ -323,7 +361,7 @@ fn on_a_laptop_the_same_runs_on_files_and_no_secret_is_in_any() {
         .into_iter()
         .flat_map(|day| {
             let filters = Filters::day(date(2025, 1, day), Format::All, "pt");
-            outside.library.truth(&filters)
+            outside.truth.truth(&filters)
         })
         .collect();
     let id = |ad: &Value| ad["id"].as_str().unwrap().to_owned();
