@@ -23,7 +23,7 @@ use crate::reading::{Reading, read};
 use crate::records::keys;
 use crate::request::request;
 use crate::source::{Series, Source};
-use crate::store::{Change, Held, Scope, Store, Write};
+use crate::store::{Change, Held, Scope, Store, Write, Written};
 
 /// Bodies that are read at once, in bytes.
 const ROOM: i64 = 32 << 20;
@@ -151,8 +151,7 @@ impl Audit {
             report.tasks += 1;
             let damaged = self.task(task, &mut report).await?;
             if self.repair && !damaged.is_empty() && task.status == Status::Complete {
-                self.repair(task, damaged).await?;
-                report.repaired += 1;
+                report.repaired += u64::from(self.repair(task, damaged).await?);
             }
         }
         Ok(report)
@@ -323,8 +322,9 @@ impl Audit {
         Ok(Err(error))
     }
 
-    /// The next run fetches all of the task again, and stores what comes for the damaged pages.
-    async fn repair(&self, task: &Extraction, damaged: Vec<i64>) -> Result<()> {
+    /// The next run fetches all of the task again, and stores what comes for the damaged pages. `false` when
+    /// somebody else has taken the task meanwhile.
+    async fn repair(&self, task: &Extraction, damaged: Vec<i64>) -> Result<bool> {
         self.store.distrust(&task.task_id, damaged).await?;
         let at: Timestamp = self.store.clock().now();
         let next = next(task, Happening::Refreshed, at)?;
@@ -336,8 +336,8 @@ impl Audit {
             change: Some(change),
             arrivals: Vec::new(),
         };
-        self.store.write(vec![write]).await?;
-        Ok(())
+        let written = self.store.write(vec![write]).await?;
+        Ok(matches!(written.first(), Some(Written::Applied { .. })))
     }
 }
 

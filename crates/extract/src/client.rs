@@ -33,7 +33,7 @@ pub struct Client {
 }
 
 /// Bodies above this are in memory one at a time, from their first byte to their storage.
-const LARGE: usize = 8 << 20;
+pub(crate) const LARGE: usize = 8 << 20;
 
 impl Client {
     /// `private_allowed`: whether the source may be an address of the inside.

@@ -131,6 +131,12 @@ fn number(value: f64) -> u128 {
     hash(NUMBER, &value.to_bits().to_le_bytes())
 }
 
+/// The same number as one with a fraction of nothing, unless such a one has no room for all its digits.
+fn whole(value: i128) -> u128 {
+    let float = value as f64;
+    if float as i128 == value { number(float) } else { hash(NUMBER, &value.to_le_bytes()) }
+}
+
 impl<'de> DeserializeSeed<'de> for Walk<'_, '_> {
     type Value = u128;
 
@@ -156,12 +162,12 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
 
     fn visit_i64<E: Error>(mut self, value: i64) -> Result<u128, E> {
         self.number(value);
-        Ok(number(value as f64))
+        Ok(whole(value.into()))
     }
 
     fn visit_u64<E: Error>(mut self, value: u64) -> Result<u128, E> {
         self.number(i64::try_from(value).unwrap_or(i64::MAX));
-        Ok(number(value as f64))
+        Ok(whole(value.into()))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<u128, E> {
@@ -313,6 +319,30 @@ mod tests {
         assert_eq!(all.len(), different.len());
         let as_text = |body| of("contratos_publicacao", body).unwrap().content;
         assert_eq!(as_text("30000.0000"), as_text("30000"), "the same number");
+    }
+
+    #[test]
+    fn whole_numbers_differ_in_their_last_digit_too() {
+        let of = |body: &str| of("contratos_publicacao", body).unwrap().content;
+        let different = [
+            "9007199254740991",
+            "9007199254740992",
+            "9007199254740993",
+            "9223372036854775806",
+            "9223372036854775807",
+            "18446744073709551614",
+            "18446744073709551615",
+            "-9007199254740993",
+            "-9223372036854775807",
+            "-9223372036854775808",
+        ];
+        let all: std::collections::BTreeSet<u128> = different.into_iter().map(of).collect();
+        assert_eq!(all.len(), different.len());
+        for (one, same) in
+            [("0", "0.0"), ("-7", "-7.00"), ("9007199254740992", "9007199254740992.0")]
+        {
+            assert_eq!(of(one), of(same), "{one}");
+        }
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

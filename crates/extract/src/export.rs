@@ -168,16 +168,18 @@ impl Export {
             let ids = batch.iter().map(|page| page.response).collect();
             let bodies = self.store.bodies(&task.task_id, ids).await?;
             let mut bodies: BTreeMap<_, _> = bodies.into_iter().collect();
-            let batch: Vec<(i64, String)> = batch
-                .iter()
-                .filter_map(|page| {
-                    Some((page.stored.page, bodies.remove(&page.response).flatten()?))
-                })
-                .collect();
+            let mut whole: Vec<(i64, String)> = Vec::with_capacity(batch.len());
+            for Page { stored, response, .. } in batch {
+                match bodies.remove(response).flatten() {
+                    Some(body) => whole.push((stored.page, body)),
+                    None if stored.records == 0 => {}
+                    None => return Err(self.bodiless(&task, stored.page)),
+                }
+            }
             let (source, task) = (Arc::clone(&self.source), Arc::clone(&task));
             let endpoint = Arc::clone(&endpoint);
             sheet = blocking(move || {
-                for (page, body) in &batch {
+                for (page, body) in &whole {
                     sheet.add(&task, *page, body, &source, &endpoint)?;
                 }
                 Ok(sheet)
@@ -185,6 +187,15 @@ impl Export {
             .await?;
         }
         Ok(sheet)
+    }
+
+    /// A file without a page's records would look like a whole one.
+    fn bodiless(&self, task: &Extraction, page: i64) -> Error {
+        failed(format!(
+            "page {page} of {} has records, and its body is not there any more; `lavra extract audit {1}` \
+             finds all that is damaged, `lavra extract audit {1} --repair` has the next run fetch it again",
+            task.task_id, self.source.name
+        ))
     }
 }
 

@@ -192,10 +192,11 @@ impl Engine {
                 pages.replacen(
                     "      WHERE",
                     &format!(
-                        "      CROSS JOIN LATERAL json_array_elements({}) WITH ORDINALITY
-           AS x(record, position)
+                        "      CROSS JOIN LATERAL (SELECT {} AS body OFFSET 0) b
+      CROSS JOIN LATERAL json_array_elements({}) WITH ORDINALITY AS x(record, position)
       WHERE",
-                        self.list("r.response_content::json", at)
+                        without_zeros("r.response_content"),
+                        self.list("b.body", at)
                     ),
                     1
                 )
@@ -312,6 +313,16 @@ fn postgres_value(value: &str, kind: Kind) -> String {
             when(&format!("^{DAY}[T ]{TIME}"), format!("({day} + substr({value}, 12, 8)::time)"))
         }
     }
+}
+
+/// A body as JSON that PostgreSQL can take apart: no text of its own can hold a `\u0000`, and one in a
+/// body would be an error for all records. After an odd number of other backslashes it is none.
+fn without_zeros(body: &str) -> String {
+    let zero = text(r"(?<!\\)((\\\\)*)\\u0000");
+    format!(
+        r"(CASE WHEN strpos({body}, '\u0000') = 0 THEN {body}
+           ELSE regexp_replace({body}, {zero}, '\1\\ufffd', 'g') END)::json"
+    )
 }
 
 /// A JSON pointer as it is written.

@@ -68,7 +68,7 @@ impl Run {
             };
             // What fails again and again may be this page, and not the endpoint.
             if permit.is_probe()
-                && let Some(least) = self.least(&series, window)?
+                && let Some(least) = self.least(&series, window, page)?
             {
                 self.probe(permit, &series, &least).await;
                 continue;

@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 
 use super::ask::Asked;
 use super::{Run, after};
+use crate::client::LARGE;
 use crate::error::Result;
 use crate::event::Event;
 use crate::machine::{Fetched, Happening, next};
@@ -14,8 +15,9 @@ use crate::missing::Missing;
 use crate::model::{Extraction, Stored, Totals, Window};
 use crate::plan::is_over;
 use crate::reading::{Failure, Kind};
+use crate::sink::Broken;
 use crate::source::Endpoint;
-use crate::store::{Arrival, Held, Outcome};
+use crate::store::{Arrival, Held, Outcome, Written};
 
 /// So often does page 1 fail before its window is halved, and one that was halved before.
 const HALVED_AFTER: i32 = 4;
@@ -123,7 +125,13 @@ impl Run {
                         self.tell(Event::PagesDiffer { task, announced, counted });
                     }
                     windows[place].totals = Some(totals);
-                    arrivals.push(*arrival);
+                    // A large body keeps others from coming until it is stored, those of the next windows too.
+                    let is_large = arrival.body.as_ref().is_some_and(|body| body.len() > LARGE);
+                    if !is_large || place + 1 == windows.len() {
+                        arrivals.push(*arrival);
+                    } else if !self.keep(task, *arrival).await {
+                        return Ok(Found::Stopped);
+                    }
                 }
                 Asked::GaveUp(failure) => {
                     return Ok(Found::Failed { failure, window: place, windows });
@@ -142,6 +150,26 @@ impl Run {
             )),
             None => Found::Totals { windows, arrivals },
         })
+    }
+
+    /// Stores page 1 of a window before all totals are known. `false` where that cannot be done any more.
+    async fn keep(&self, task: &Extraction, arrival: Arrival) -> bool {
+        let (records, bytes) = sizes(&arrival);
+        match self.sink.put(&task.task_id, task.token, arrival).await {
+            Ok(Written::Applied { .. }) => {
+                let (id, again) = (task.task_id.clone(), is_again(task));
+                self.tell(Event::PageStored { task: id, records, bytes, again });
+                true
+            }
+            Ok(Written::Lost) => {
+                self.lose(task.token);
+                false
+            }
+            Err(Broken) => {
+                self.extractor.stop.cancel();
+                false
+            }
+        }
     }
 
     /// More than anyone would fetch, or than the table has room for.
@@ -306,11 +334,11 @@ impl Run {
         let mut write = super::write(&task, change);
         write.arrivals = arrivals;
         let written = crate::sink::persist(self.store(), vec![write]).await?;
-        if written.first() == Some(&crate::store::Written::Lost) {
+        if written.first() == Some(&Written::Lost) {
             self.tell(Event::TaskLost { task: task.task_id });
             return Ok(None);
         }
-        let again = task.discoveries > 0 || task.generation > 1;
+        let again = is_again(&task);
         for (records, bytes) in pages {
             self.tell(Event::PageStored { task: task.task_id.clone(), records, bytes, again });
         }
@@ -328,6 +356,11 @@ impl Run {
         let stored = self.store().stored(&task.task_id).await?;
         Ok(stored.into_iter().map(|page| (page.page, page)).collect())
     }
+}
+
+/// Whether its totals were known before.
+fn is_again(task: &Extraction) -> bool {
+    task.discoveries > 0 || task.generation > 1
 }
 
 /// Records and bytes of what came.

@@ -97,6 +97,7 @@ pub struct Extractor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Extract,
+    Resume,
     Refresh,
     Retry,
     Assist,
@@ -121,11 +122,20 @@ struct Run {
 impl Extractor {
     /// Runs until nothing is left that can be done now. `refresh` fetches also what is complete.
     pub async fn run(self, wanted: &Wanted, refresh: bool) -> Result<Summary> {
+        let purpose = if refresh { Purpose::Refresh } else { Purpose::Extract };
+        self.planned(wanted, purpose).await
+    }
+
+    /// The same again, because a person says so: what has failed does not wait for a day.
+    pub async fn resume(self, wanted: &Wanted) -> Result<Summary> {
+        self.planned(wanted, Purpose::Resume).await
+    }
+
+    async fn planned(self, wanted: &Wanted, purpose: Purpose) -> Result<Summary> {
         let now = self.store.clock().now();
         let Plan { tasks, scope } = plan(&self.source, wanted, now)?;
         let count = tasks.len();
         let new = self.store.plan(tasks).await?;
-        let purpose = if refresh { Purpose::Refresh } else { Purpose::Extract };
         self.go(scope, purpose, Event::Planned { tasks: count, new }).await
     }
 
@@ -216,18 +226,19 @@ impl Run {
         }
         let mut writes = Vec::new();
         for task in self.store().tasks(&self.scope).await? {
-            let is_due = task.next_attempt_at.is_none_or(|at| at <= self.begun);
+            let is_told = matches!(purpose, Purpose::Resume | Purpose::Retry);
+            let is_due = is_told || task.next_attempt_at.is_none_or(|at| at <= self.begun);
             let happening = match task.status {
                 Status::Complete if self.is_history(&task) => continue,
                 Status::Complete => match purpose {
                     Purpose::Refresh => Happening::Refreshed,
-                    Purpose::Extract if !task.is_final => Happening::Refreshed,
-                    Purpose::Extract | Purpose::Retry | Purpose::Assist => continue,
+                    Purpose::Extract | Purpose::Resume if !task.is_final => Happening::Refreshed,
+                    Purpose::Extract | Purpose::Resume | Purpose::Retry | Purpose::Assist => {
+                        continue;
+                    }
                 },
-                Status::Failed if is_due || purpose == Purpose::Retry => Happening::TakenUp,
-                Status::Pending | Status::Partial if purpose == Purpose::Retry => {
-                    Happening::TakenUp
-                }
+                Status::Failed if is_due => Happening::TakenUp,
+                Status::Pending | Status::Partial if is_told => Happening::TakenUp,
                 Status::Pending
                 | Status::Discovering
                 | Status::Fetching

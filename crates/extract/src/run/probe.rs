@@ -2,8 +2,10 @@
 //!
 //! When everything fails it may be an outage, which is waited for; or it may be the one page that
 //! is still missing, or a window that is too much for the server, and waiting would help neither.
-//! A day by itself tells them apart. What comes is not kept: it is no page of any window.
+//! A day by itself tells them apart, or another year; and where all that can be asked for is today, its
+//! first page tells apart the others. What comes is not kept: it is no page of any window.
 
+use jiff::Span;
 use jiff::civil::Date;
 
 use super::Run;
@@ -16,13 +18,20 @@ use crate::request::{Request, request};
 use crate::source::{Period, Series};
 
 impl Run {
-    /// Page 1 of one day, which is asked for by nobody else. Not all endpoints know days.
-    pub(super) fn least(&self, series: &Series<'_>, window: &Window) -> Result<Option<Request>> {
-        match series.endpoint.period {
-            Period::Month { .. } => {}
-            Period::Year { .. } | Period::Snapshot { .. } => return Ok(None),
-        }
-        let Some(day) = day(window) else { return Ok(None) };
+    /// What may be asked for instead of a page: page 1 of one day, or of the year before. Of a snapshot
+    /// there is nothing but its page 1.
+    pub(super) fn least(
+        &self,
+        series: &Series<'_>,
+        window: &Window,
+        page: i64,
+    ) -> Result<Option<Request>> {
+        let first = match series.endpoint.period {
+            Period::Month { .. } => day(window),
+            Period::Year { .. } => window.first_day.checked_sub(Span::new().years(1)).ok(),
+            Period::Snapshot { .. } => (page > 1).then_some(window.first_day),
+        };
+        let Some(day) = first else { return Ok(None) };
         let least = Window { number: 0, first_day: day, last_day: day, base: 0, totals: None };
         let today = today(self.source(), self.now());
         request(self.source(), series, &least, 1, today).map(Some)
@@ -41,7 +50,7 @@ impl Run {
 
     /// Whether the endpoint answers now.
     pub(super) async fn is_there(&self, series: &Series<'_>, window: &Window) -> Result<bool> {
-        let Some(least) = self.least(series, window)? else { return Ok(false) };
+        let Some(least) = self.least(series, window, 1)? else { return Ok(false) };
         let endpoint = series.endpoint;
         let permit = tokio::select! {
             biased;

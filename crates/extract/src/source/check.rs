@@ -89,6 +89,7 @@ impl Check<'_> {
         }
         for endpoint in &file.endpoint {
             self.view(&file.name, &endpoint.name);
+            self.apart(endpoint, &file.endpoint);
         }
         let columns = file.columns.into_iter();
         let columns = columns.map(|(name, list)| (name, self.columns(&list))).collect();
@@ -194,6 +195,25 @@ impl Check<'_> {
                 "psa.{source}_{name} is too long for a view's name: at most {LONGEST_VIEW} letters"
             );
             self.wrong(&endpoint.span(), text);
+        }
+    }
+
+    /// A view takes the tasks of a fan-out by how their names begin, so no other's may begin like that.
+    fn apart(&mut self, endpoint: &file::Endpoint, all: &[file::Endpoint]) {
+        let parts = |of: &file::Endpoint| {
+            let label = of.fan_out.as_ref()?.label.get_ref();
+            Some(format!("{}_{label}_", of.name.get_ref()))
+        };
+        let name = endpoint.name.get_ref();
+        let own = parts(endpoint).unwrap_or_else(|| name.clone());
+        for other in all.iter().filter(|other| other.name.get_ref() != name) {
+            if let Some(parts) = parts(other).filter(|parts| own.starts_with(parts.as_str())) {
+                let text = format!(
+                    "{name:?} cannot name an endpoint: what begins with {parts:?} is of the fan-out of {:?}",
+                    other.name.get_ref()
+                );
+                self.wrong(&endpoint.name.span(), text);
+            }
         }
     }
 

@@ -355,4 +355,38 @@ page_size = 100
             ]
         );
     }
+
+    /// A view takes the tasks of a fan-out by how their names begin.
+    #[test]
+    fn an_endpoint_that_is_named_like_a_part_of_another_is_a_mistake() {
+        let fan_out = |label: &str| {
+            format!("fan_out = {{ parameter = \"x\", label = \"{label}\", values = [1] }}\n")
+        };
+        let other = |name: &str| {
+            SMALL
+                .split_once("[[endpoint]]")
+                .unwrap()
+                .1
+                .replace("\"orders\"", &format!("\"{name}\""))
+        };
+        for (name, more) in [
+            ("orders_kind_1", String::new()),
+            ("orders_kind_other", String::new()),
+            ("orders_kind", fan_out("of")),
+        ] {
+            let text = format!("{SMALL}{}[[endpoint]]{}{more}", fan_out("kind"), other(name));
+            let found = mistakes(&text);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].0, 17, "{found:?}");
+            let expected = format!(
+                "{name:?} cannot name an endpoint: what begins with \"orders_kind_\" is of the \
+                 fan-out of \"orders\""
+            );
+            assert_eq!(found[0].1, expected);
+        }
+        for name in ["orders_kind", "orders_kinds_1", "orders_old"] {
+            let text = format!("{SMALL}{}[[endpoint]]{}", fan_out("kind"), other(name));
+            assert!(Source::parse(&text).is_ok(), "{name}");
+        }
+    }
 }

@@ -107,6 +107,8 @@ impl Extract {
             let source = source.name.as_str();
             tracing::warn!(%error, source, "the views of the records are not as they should be");
         }
+        // As it is after a `:retry`, and not after a failure.
+        let is_resumed = context.attempt() > 1 && context.retry_count() == 0 && !order.refresh;
         let retried = order.retry.then(|| order.scope(&source, Timestamp::now())).transpose()?;
         let (run, stop) = (context.id().to_string(), CancellationToken::new());
         let (extractor, heard) =
@@ -116,6 +118,7 @@ impl Extract {
         let running = async {
             match retried {
                 Some(scope) => extractor.retry(scope).await,
+                None if is_resumed => extractor.resume(&order.wanted()).await,
                 None => extractor.run(&order.wanted(), order.refresh).await,
             }
         };

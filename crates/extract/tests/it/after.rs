@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use lavra_db::Database;
 use lavra_extract::audit::{Against, Audit, Problem, Report};
+use lavra_extract::client::Fetch;
 use lavra_extract::export::{self, Export, Format};
 use lavra_extract::host::Host;
 use lavra_extract::model::Status;
+use lavra_extract::reading::{Reply, Trouble};
 use lavra_extract::source::Source;
 use lavra_extract::views;
 use lavra_tasks::Artefacts;
@@ -30,6 +34,9 @@ on_each_engine!(
     exports_have_each_record_once_as_it_came,
     what_is_not_complete_is_left_out_of_an_export,
     pages_of_another_size_are_no_damage,
+    a_zero_in_a_text_breaks_neither_the_view_nor_an_export,
+    a_page_without_its_body_is_no_part_of_an_export_and_ends_it,
+    what_another_process_took_meanwhile_is_not_repaired,
 );
 
 async fn filled(world: &World) -> Arc<Paper> {
@@ -212,6 +219,15 @@ async fn values_that_are_something_else_are_null_and_break_no_view(world: World)
 }
 
 async fn exported(world: &World, out: &Path, format: Format, partial: bool) -> export::Report {
+    export(world, out, format, partial).await.unwrap()
+}
+
+async fn export(
+    world: &World,
+    out: &Path,
+    format: Format,
+    partial: bool,
+) -> lavra_extract::Result<export::Report> {
     let export = Export {
         store: Arc::clone(&world.store),
         source: Arc::new(source()),
@@ -220,7 +236,7 @@ async fn exported(world: &World, out: &Path, format: Format, partial: bool) -> e
         partial,
         stop: CancellationToken::new(),
     };
-    export.run(&scope(), |_, _| {}).await.unwrap()
+    export.run(&scope(), |_, _| {}).await
 }
 
 async fn exports_have_each_record_once_as_it_came(world: World) {
@@ -283,4 +299,102 @@ async fn what_is_not_complete_is_left_out_of_an_export(world: World) {
     assert_eq!(report.left_out[0].status, Status::Partial);
     let report = exported(&world, out.path(), Format::JsonLines, true).await;
     assert_eq!((report.rows, report.left_out.len()), (42, 0));
+}
+
+/// JSON may hold a zero byte, as `\u0000`; a text of PostgreSQL may not.
+async fn a_zero_in_a_text_breaks_neither_the_view_nor_an_export(world: World) {
+    filled(&world).await;
+    views::ensure(world.database(), &source()).await.unwrap();
+    let lines = [
+        r#"{"numeroControlePNCP":"a\u0000b\\\u0000","orgaoEntidade":{"cnpj":"\u0000\u0000"}}"#,
+        r#"{"numeroControlePNCP":"c\\u0000d","usuarioNome":"\u0041"}"#,
+        r#"{"numeroControlePNCP":"as usual"}"#,
+    ];
+    let sql = format!(
+        "UPDATE psa.pncp_raw_responses SET response_content = '{{\"data\":[{}]}}'
+         WHERE task_id = 'contratos_publicacao_2024-02-01'",
+        lines.join(",")
+    );
+    world.meddle(sql.leak()).await;
+    let of = "FROM psa.pncp_contratos_publicacao WHERE data_date = DATE '2024-02-01'";
+    let ask = async |what: &str| {
+        let sql: &'static str = format!("SELECT {what} {of}").leak();
+        world.ask(sql).await
+    };
+    assert_eq!(ask("count(*)").await, "3");
+    let zero = match world.database() {
+        Database::Duck(_) => '\0',
+        Database::Postgres(_) => '\u{FFFD}',
+    };
+    let names = format!("as usual|a{zero}b\\{zero}|c\\u0000d");
+    assert_eq!(ask("string_agg(numeroControlePNCP, '|' ORDER BY position % 3)").await, names);
+    assert_eq!(ask("max(orgaoCnpj)").await, format!("{zero}{zero}"));
+    let all = "SELECT count(DISTINCT numeroControlePNCP) FROM psa.pncp_contratos_publicacao";
+    assert_eq!(world.ask(all).await, "38", "those of January are not concerned");
+
+    let out = tempfile::tempdir().unwrap();
+    for format in [Format::JsonLines, Format::Csv, Format::Parquet] {
+        assert_eq!(exported(&world, out.path(), format, false).await.rows, 38);
+    }
+    let month = out.path().join("contratos_publicacao/month=2024-02");
+    let file = month.join("contratos_publicacao-2024-02");
+    let text = std::fs::read_to_string(file.with_extension("jsonl")).unwrap();
+    assert_eq!(text.lines().collect::<Vec<_>>(), lines, "as they came");
+    let connection = lavra_db::duckdb::Connection::open_in_memory().unwrap();
+    for extension in ["csv", "parquet"] {
+        let sql = format!(
+            "SELECT string_agg(numeroControlePNCP, '|' ORDER BY position % 3) FROM '{}.{extension}'",
+            file.display()
+        );
+        let found: String = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(found, "as usual|a\0b\\\0|c\\u0000d", "{extension}");
+    }
+}
+
+async fn a_page_without_its_body_is_no_part_of_an_export_and_ends_it(world: World) {
+    filled(&world).await;
+    let out = tempfile::tempdir().unwrap();
+    for gone in [
+        "UPDATE psa.pncp_raw_responses SET response_content = NULL WHERE page = 3",
+        "DELETE FROM psa.pncp_raw_responses WHERE page = 3",
+    ] {
+        world.meddle(gone).await;
+        for format in [Format::JsonLines, Format::Parquet] {
+            let error = export(&world, out.path(), format, false).await.unwrap_err().to_string();
+            assert!(error.contains("page 3 of contratos_publicacao_2024-01-01"), "{error}");
+            assert!(error.contains("`lavra extract audit pncp --repair`"), "{error}");
+        }
+    }
+    let january = out.path().join("contratos_publicacao/month=2024-01");
+    assert!(!january.exists(), "a file with records missing");
+}
+
+/// Answers, after another process has taken every task.
+struct Taken(World);
+
+impl std::fmt::Debug for Taken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Taken")
+    }
+}
+
+#[async_trait]
+impl Fetch for Taken {
+    async fn fetch(&self, _url: &url::Url) -> Result<Reply, Trouble> {
+        self.0.meddle("UPDATE psa.pncp_extraction_tasks SET token = token + 1").await;
+        Ok(reply(200, r#"{"data":[{}],"totalRegistros":35}"#))
+    }
+}
+
+async fn what_another_process_took_meanwhile_is_not_repaired(world: World) {
+    filled(&world).await;
+    world.meddle("DELETE FROM psa.pncp_raw_responses WHERE page = 3").await;
+    let mut audit = audit(&world, None, true);
+    let host = Host::new(1, lavra_extract::breaker::Settings::default());
+    let taken = Arc::new(Taken(world));
+    audit.against = Some(Against { client: Arc::clone(&taken) as _, host });
+    let report = audit.run(&scope(), |_, _| {}).await.unwrap();
+    assert_eq!(report.problems[&Problem::BodyMissing], 1, "{report:?}");
+    assert_eq!(report.repaired, 0);
+    assert_eq!(taken.0.task(1).await.status, Status::Complete, "it is the other's");
 }

@@ -3,19 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
+use lavra_extract::client::Client;
 use lavra_extract::event::{Event, Summary};
 use lavra_extract::host::Host;
-use lavra_extract::model::{Extraction, Status};
+use lavra_extract::machine::Happening;
+use lavra_extract::model::{Extraction, ExtractionId, Status};
 use lavra_extract::plan::Wanted;
 use lavra_extract::reading::Trouble;
 use lavra_extract::source::{Means, Rule, Source};
+use lavra_extract::store::{Held, Scope};
 use lavra_extract::{Extractor, Settings};
 use lavra_testkit::on_each_engine;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::paper::{Fault, Paper, reply};
-use crate::support::{NAME, World};
+use crate::support::{NAME, World, window};
 
 on_each_engine!(
     a_run_fetches_every_record_once_and_the_next_one_asks_for_nothing,
@@ -35,6 +40,7 @@ on_each_engine!(
     nothing_that_is_no_text_is_kept_as_text,
     another_number_of_pages_than_the_total_makes_is_told,
     a_snapshot_of_a_month_that_is_over_is_left_as_it_was,
+    a_month_that_is_not_over_is_fetched_again_by_the_next_run,
 );
 
 pub(crate) fn quiet() -> Fault {
@@ -448,6 +454,103 @@ async fn a_snapshot_of_a_month_that_is_over_is_left_as_it_was(world: World) {
     }
     let long_ago = "SELECT generation FROM psa.pncp_extraction_tasks WHERE task_id = 'long ago'";
     assert_eq!(world.ask(long_ago).await, "1");
+}
+
+async fn a_month_that_is_not_over_is_fetched_again_by_the_next_run(world: World) {
+    let zone = TimeZone::get("America/Sao_Paulo").unwrap();
+    let first = jiff::Timestamp::now().to_zoned(zone).date().first_of_month();
+    let month: lavra_extract::Month = first.strftime("%Y-%m").to_string().parse().unwrap();
+    let wanted = Wanted { from: month, to: month, endpoints: vec![NAME.into()] };
+    let (paper, day) = (Arc::new(Paper::new(quiet())), first.strftime("%Y%m%d").to_string());
+    let scope = Scope { endpoints: vec![NAME.into()], from: first, to: first };
+    // It grows, stays, and shrinks.
+    for (generation, count) in [(1, 15), (2, 38), (3, 38), (4, 7)] {
+        paper.set(&day, count);
+        let (extractor, _heard) = extractor(&world, &paper, CancellationToken::new()).await;
+        let ran = extractor.run(&wanted, false).await.unwrap();
+        let pages = (count as u64).div_ceil(10);
+        assert_eq!((ran.complete, ran.requests), (1, pages), "{ran:?}");
+        let task = world.store.tasks(&scope).await.unwrap().remove(0);
+        assert_complete(&task);
+        assert_eq!((task.generation, task.is_final), (generation, false), "{task:?}");
+        assert_eq!(task.total_records, Some(count));
+        let bodies = world.bodies(&task.task_id).await;
+        let records = bodies.iter().map(|body| body.matches("numeroControlePNCP").count());
+        assert_eq!(records.sum::<usize>() as i64, count);
+    }
+    let kept = world.ask("SELECT count(*) FROM psa.pncp_raw_responses").await;
+    assert_eq!(kept, "7", "what came as it was is not stored again");
+}
+
+/// From the sixteenth of a month until after it: the last fetch is the one that stays.
+#[tokio::test(start_paused = true)]
+async fn a_month_is_fetched_once_more_when_it_is_over_and_then_never() {
+    let world = World::in_memory();
+    let month = "2026-11".parse().unwrap();
+    let wanted = Wanted { from: month, to: month, endpoints: vec![NAME.into()] };
+    let paper = Arc::new(Paper::new(quiet()));
+    paper.set("20261101", 15);
+    let id = ExtractionId::new(NAME, month.first());
+    for (days, requests, is_final) in [(0, 2, false), (20, 2, true), (30, 0, true)] {
+        tokio::time::sleep(Duration::from_secs(days * 24 * 3600)).await;
+        let (extractor, _heard) = extractor(&world, &paper, CancellationToken::new()).await;
+        let ran = extractor.run(&wanted, false).await.unwrap();
+        assert_eq!((ran.complete, ran.requests), (1, requests), "after {days} days: {ran:?}");
+        let task = world.store.task(&id).await.unwrap().unwrap();
+        assert_eq!(task.is_final, is_final, "after {days} days");
+    }
+}
+
+/// Answers every request with one record that is long.
+async fn long_winded(length: usize) -> url::Url {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let record = format!(r#"{{"numeroControlePNCP":1,"objeto":"{}"}}"#, "x".repeat(length));
+    let body = format!(r#"{{"data":[{record}],"totalRegistros":1}}"#);
+    let head =
+        format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+    let answer = Arc::new(head + &body);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let answer = Arc::clone(&answer);
+            tokio::spawn(async move {
+                let mut request = [0; 4096];
+                let _asked = stream.read(&mut request).await;
+                let _gone = stream.write_all(answer.as_bytes()).await;
+            });
+        }
+    });
+    base
+}
+
+/// Large bodies are in memory one at a time, and each window begins with one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn windows_that_begin_with_large_pages_do_not_wait_for_each_other() {
+    let world = World::on_duckdb().await;
+    world.plan(1).await;
+    let by = world.process().await;
+    let held = Held::Claimed { by, begun: false };
+    world.write(world.change(&world.task(1).await, Happening::ClaimedToDiscover, held)).await;
+    let error = "too much".into();
+    let mut halved = world.change(&world.task(1).await, Happening::Halved { error }, Held::Nobody);
+    let mut windows = vec![window(1, None), window(2, None)];
+    windows[0].last_day = jiff::civil::date(2024, 1, 15);
+    (windows[1].first_day, windows[1].base) = (jiff::civil::date(2024, 1, 16), 100_000);
+    halved.change.as_mut().unwrap().windows = Some(windows);
+    world.write(halved).await;
+
+    let mut source = source();
+    source.base_url = long_winded(9 << 20).await;
+    source.limits.timeout = Duration::from_secs(5);
+    let (mut extractor, _heard) =
+        extractor(&world, &Arc::new(Paper::new(quiet())), CancellationToken::new()).await;
+    extractor.client = Arc::new(Client::new(&source, true).unwrap());
+    extractor.source = Arc::new(source);
+    let month = Wanted { to: "2024-01".parse().unwrap(), ..wanted() };
+    let running = tokio::time::timeout(Duration::from_secs(60), extractor.run(&month, false));
+    let ran = running.await.expect("they wait for each other").unwrap();
+    assert_eq!((ran.complete, ran.pages, ran.records, ran.requests), (1, 2, 2, 2), "{ran:?}");
+    assert_eq!(world.bodies(&world.task(1).await.task_id).await.len(), 2);
 }
 
 /// What cannot be stored is not asked for.

@@ -6,7 +6,10 @@ use lavra_testkit::on_each_engine;
 
 use crate::support::{World, scope};
 
-on_each_engine!(sums_are_those_of_the_pages_however_they_come_and_go);
+on_each_engine!(
+    sums_are_those_of_the_pages_however_they_come_and_go,
+    the_plan_has_the_columns_that_everyone_knows,
+);
 
 async fn store(world: &World, task: &Extraction, arrivals: Vec<Arrival>) {
     let (id, token) = (task.task_id.clone(), task.token);
@@ -42,4 +45,32 @@ async fn sums_are_those_of_the_pages_however_they_come_and_go(world: World) {
     agrees("some are gone").await;
     world.meddle("UPDATE psa.pncp_pages SET records = records + 1, bytes = bytes * 2").await;
     agrees("changed by hand").await;
+}
+
+/// What people write queries against: name, type, and whether there may be nothing.
+const PLAN: &str = "task_id varchar NO, endpoint_name varchar NO, data_date date NO, \
+    status varchar NO, total_pages integer YES, total_records integer YES, missing_pages json YES, \
+    last_error varchar YES, created_at timestamp with time zone YES, \
+    updated_at timestamp with time zone YES";
+
+async fn the_plan_has_the_columns_that_everyone_knows(world: World) {
+    let columns = "SELECT string_agg(concat(column_name, ' ',
+                       regexp_replace(lower(data_type), '^(character varying|text)$', 'varchar'), ' ',
+                       is_nullable), ', ' ORDER BY ordinal_position)
+                   FROM information_schema.columns
+                   WHERE table_schema = 'psa' AND table_name = 'pncp_extraction_tasks'
+                     AND ordinal_position <= 10";
+    assert_eq!(world.ask(columns).await, PLAN);
+    let plan = "INSERT INTO psa.pncp_extraction_tasks (task_id, endpoint_name, data_date)
+                VALUES ('a', 'x', '2024-01-01'), ('b', 'x', '2024-01-01'), ('a', 'x', '2024-02-01')
+                ON CONFLICT DO NOTHING";
+    world.meddle(plan).await;
+    let planned =
+        "SELECT string_agg(concat(status, ' ', data_date), ', ') FROM psa.pncp_extraction_tasks
+                   WHERE created_at IS NOT NULL AND updated_at IS NOT NULL";
+    assert_eq!(world.ask(planned).await, "PENDING 2024-01-01");
+    for status in ["DISCOVERING", "FETCHING", "PARTIAL", "COMPLETE", "FAILED"] {
+        let change = format!("UPDATE psa.pncp_extraction_tasks SET status = '{status}'");
+        world.meddle(change.leak()).await;
+    }
 }

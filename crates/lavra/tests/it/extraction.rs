@@ -3,8 +3,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,6 +23,19 @@ pub(crate) struct World {
     pub(crate) base: String,
     _place: Place,
     _process: Running,
+}
+
+impl World {
+    /// From now on it answers at once and well.
+    fn without_faults(&self) {
+        let address = self.base.trim_start_matches("http://").split('/').next().unwrap();
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        let head = "PUT /_world/faults HTTP/1.1\r\nconnection: close\r\ncontent-length: 2";
+        write!(stream, "{head}\r\nhost: {address}\r\n\r\n{{}}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
 }
 
 pub(crate) fn world(args: &[&str]) -> World {
@@ -55,6 +71,17 @@ fn assert_audited(place: &Place) {
     let report = place.json(&["extract", "audit", "pncp"]);
     assert_eq!(report["problems"], serde_json::json!({}), "{report}");
     assert!(report["pages"].as_u64().unwrap() > 0, "{report}");
+}
+
+/// What is stored is whole, and all that the world has.
+fn assert_true(place: &Place, base: &str) {
+    let against = ["--against-source", "--base-url", base];
+    let report = place.json(&[&["extract", "audit", "pncp"], &against[..]].concat());
+    assert_eq!(report["problems"], serde_json::json!({}), "{report}");
+    let complete = (&report["complete"], &report["asked"], &report["repeated"]);
+    assert_eq!(complete, (&1.into(), &1.into(), &0.into()), "{report}");
+    let total = "SELECT total_records AS n FROM psa.pncp_extraction_tasks";
+    assert_eq!(place.json(&["sql", total])[0]["n"], report["records"], "{report}");
 }
 
 #[test]
@@ -336,6 +363,60 @@ fn ctrl_c_drains_and_the_next_run_goes_on_from_there() {
     assert_audited(&place);
 }
 
+/// The task is the run: what is retried goes on from the table, and is asked for by nobody twice.
+#[test]
+fn a_run_that_was_stopped_goes_on_when_its_task_is_retried() {
+    let world = world(&["--scale", "0.1", "--fault", "latency.fixed_ms=100"]);
+    let place = Place::on_duckdb();
+    let mut process = under_way(&place, &world.base);
+    kill_process(Pid::from_child(&process.0), Signal::INT).unwrap();
+    assert_eq!(process.0.wait().unwrap().code(), Some(130), "{}", place.logs());
+    let had = pages(&place);
+    let runs = place.json(&["sql", "SELECT id, status FROM kodus_workflow.tasks"]);
+    assert_eq!(runs[0]["status"], "CANCELLED", "{runs}");
+    let id = runs[0]["id"].as_str().unwrap();
+    let retried = place.json(&["task", "retry", id]);
+    assert_eq!(retried["status"], "PENDING", "{retried}");
+    let server = place.start(&["serve", "--listen", "127.0.0.1:0"]);
+    place.until_served(&server);
+    let is_over = |task: &Value| task["status"] == "COMPLETED" || task["status"] == "FAILED";
+    let done = place.until(id, Duration::from_secs(60), is_over);
+    assert_eq!(done["status"], "COMPLETED", "{done}");
+    let summary = &done["metadata"]["summary"];
+    assert_eq!(summary["requests"], pages(&place) - had, "{done}");
+    assert_true(&place, &world.base);
+}
+
+/// A day is how long others wait with what has failed, and not who says that it is to be tried again.
+#[test]
+fn what_has_failed_is_taken_up_when_the_task_of_its_run_is_retried() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let base = server(move |stream| {
+        let answer = match counted.fetch_add(1, Ordering::Relaxed) {
+            0 => "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n",
+            _ => "HTTP/1.1 204 No Content\r\n\r\n",
+        };
+        let _gone = stream.write_all(answer.as_bytes());
+    });
+    let place = Place::on_duckdb();
+    for _ in 0..2 {
+        let output = place.run(&run(&base, &[]));
+        assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1, "the next run waits for a day");
+    let failed = "SELECT id FROM kodus_workflow.tasks WHERE status = 'FAILED' LIMIT 1";
+    let runs = place.json(&["sql", failed]);
+    let id = runs[0]["id"].as_str().unwrap();
+    let server = place.start(&["serve", "--listen", "127.0.0.1:0"]);
+    place.until_served(&server);
+    place.json(&["task", "retry", id]);
+    let is_over = |task: &Value| task["status"] == "COMPLETED" || task["status"] == "FAILED";
+    let done = place.until(id, Duration::from_secs(60), is_over);
+    assert_eq!(done["status"], "COMPLETED", "{done}");
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+}
+
 /// The killed run is gone on with: at once, and by a command that tells what it did.
 #[test]
 fn a_killed_run_is_the_run_that_goes_on() {
@@ -433,6 +514,9 @@ fn ctrl_c_twice_stops_at_once_and_loses_nothing_that_was_stored() {
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     assert!(place.logs().contains("stopped at once"), "{}", place.logs());
     assert_eq!(pages(&place), 1, "what was discovered");
+    world.without_faults();
+    complete(&place, &run(&world.base, &[]));
+    assert_true(&place, &world.base);
 }
 
 #[test]
@@ -448,6 +532,8 @@ fn a_full_disk_holds_an_extraction_up_and_loses_nothing() {
     let inside = PathBuf::from(inside);
     let file = inside.join("lavra.duckdb");
     assert!(until(Duration::from_secs(30), || file.exists().then_some(())).is_some());
+    // The disk is gone with the command, but for those who have something of it open.
+    let disk = std::fs::File::open(&inside).unwrap();
     let filler = inside.join("filler");
     assert!(std::fs::write(&filler, vec![7; 200 << 20]).is_err(), "it is not full");
     let told =
@@ -460,6 +546,13 @@ fn a_full_disk_holds_an_extraction_up_and_loses_nothing() {
     let out = std::fs::read_to_string(place.directory.path().join("out")).unwrap();
     let answer: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(answer["summary"]["complete"], 1, "{answer}");
+    let disk = format!("/proc/self/fd/{}", disk.as_raw_fd());
+    for entry in std::fs::read_dir(disk).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_file() {
+            std::fs::copy(entry.path(), place.directory.path().join(entry.file_name())).unwrap();
+        }
+    }
+    assert_true(&place, &world.base);
 }
 
 #[test]

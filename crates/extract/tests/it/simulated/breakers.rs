@@ -7,7 +7,7 @@ use lavra_extract::model::Status;
 use lavra_world::{Faults, WorldConfig};
 
 use super::outside::{Asked, Trouble, reply};
-use super::{ATAS, CONTRATOS, PREGOES, Simulation, latency};
+use super::{ATAS, CLASSE, CONTRATOS, PREGOES, PROPOSTAS, Simulation, latency};
 
 const BACK: Duration = Duration::from_secs(3600);
 
@@ -84,4 +84,41 @@ async fn a_page_that_always_fails_is_no_outage() {
         task.last_error.as_deref().unwrap().starts_with("1 pages could not be had: status 500")
     );
     assert_eq!(simulation.memory.missing(&task.task_id), [7]);
+}
+
+/// A year, and what there is today, have no days that could be asked for instead.
+#[tokio::test(start_paused = true)]
+async fn a_page_that_always_fails_is_no_outage_where_nobody_knows_days() {
+    for list in [CLASSE, PROPOSTAS] {
+        for page in [1, 3] {
+            let trouble: Trouble = Box::new(move |asked| {
+                let is_it = asked.path == list.1.path() && asked.page == page;
+                let is_it = is_it && asked.year.is_none_or(|year| year == 2026);
+                is_it.then(|| Ok(reply(500, r#"{"message":"Erro ao processar a consulta."}"#)))
+            });
+            let config = WorldConfig { seed: 4, scale: 0.01, ..WorldConfig::default() };
+            let faults = Faults { latency: latency(300), ..Faults::default() };
+            let mut simulation = Simulation::new(config, faults, trouble, &[list, ATAS]);
+            simulation.months = ("2026-10", "2026-10");
+            for endpoint in &mut simulation.source.endpoints {
+                if let Some(fan_out) = endpoint.fan_out.as_mut().filter(|f| f.values.is_empty()) {
+                    fan_out.values.push("7512".into());
+                }
+            }
+            let ran = simulation.run().await;
+            let (summary, took) = (&ran.summary, simulation.outside.begun.elapsed());
+            let what = format!("page {page} of {}: {summary:?} after {took:?}", list.0);
+            let (partial, failed, pending) = match (page, list) {
+                // Nothing else of it can be asked for: it may well be away.
+                (1, PROPOSTAS) => (0, 0, 1),
+                (1, _) => (0, 1, 0),
+                _ => (1, 0, 0),
+            };
+            assert_eq!((summary.complete, summary.partial), (1, partial), "{what}");
+            assert_eq!((summary.failed, summary.pending), (failed, pending), "{what}");
+            let is_away = pending > 0;
+            assert_eq!(!ran.outages().0.is_empty(), is_away, "{what}");
+            assert!((took < Duration::from_secs(7200)) != is_away, "{what}");
+        }
+    }
 }

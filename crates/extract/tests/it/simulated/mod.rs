@@ -44,6 +44,9 @@ const CONCURSOS: List =
     ("contratacoes_publicacao_modalidade_2", Endpoint::ContratacoesPublicacao, Some(2));
 const COBRANCAS: List = ("instrumentoscobranca_inclusao", Endpoint::InstrumentosCobranca, None);
 const PLANOS: List = ("pca_atualizacao", Endpoint::PcaAtualizacao, None);
+const PROPOSTAS: List = ("contratacoes_proposta", Endpoint::ContratacoesProposta, None);
+/// One for whose values a source file has to be written.
+const CLASSE: List = ("pca_classificacao_classificacao_7512", Endpoint::Pca, Some(7512));
 
 const LISTS: [List; 6] = [CONTRATOS, ATAS, PREGOES, CONCURSOS, COBRANCAS, PLANOS];
 

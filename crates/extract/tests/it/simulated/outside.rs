@@ -32,6 +32,7 @@ pub(super) struct Asked {
     pub(super) path: String,
     pub(super) from: Date,
     pub(super) to: Date,
+    pub(super) year: Option<i16>,
     pub(super) fan_out: Option<String>,
     pub(super) page: i64,
     pub(super) size: i64,
@@ -46,6 +47,7 @@ impl Asked {
             path: url.path().trim_start_matches("/api/consulta").to_owned(),
             from: Date::ZERO,
             to: Date::ZERO,
+            year: None,
             fan_out: None,
             page: 0,
             size: 0,
@@ -56,6 +58,7 @@ impl Asked {
             match &*name {
                 "dataInicial" | "dataInicio" => asked.from = day(&value),
                 "dataFinal" | "dataFim" => asked.to = day(&value),
+                "anoPca" => asked.year = value.parse().ok(),
                 "codigoModalidadeContratacao" => asked.fan_out = Some(value.into_owned()),
                 "pagina" => asked.page = value.parse().unwrap(),
                 "tamanhoPagina" => asked.size = value.parse().unwrap(),
