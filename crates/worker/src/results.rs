@@ -101,3 +101,41 @@ fn list(to: &mut impl Write, plan: &Plan, harvest: &Harvest) -> io::Result<u64> 
     to.write_all(b"]")?;
     Ok(ads)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The second page is a pipe, so that the writing stands still before it for as long as we like: whoever
+    /// kills the process then leaves this.
+    #[test]
+    fn results_have_their_name_when_all_of_them_are_written() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let page =
+            |id: u8| format!(r#"{{"ads":[{{"id":{id}}}],"paging":{{"total":2,"pages":2}}}}"#);
+        let (path, few, pages) = (at("below/results.json"), at("few.json"), [at("1"), at("2")]);
+        std::fs::write(&pages[0], page(1)).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&pages[1]).status().unwrap();
+        assert!(made.success());
+        let source = crate::ads().unwrap();
+        let plan = Plan::least(&source, &source.endpoints[0]);
+        let harvest = Harvest { pages: pages.to_vec(), ads: 2 };
+        let seen = std::thread::scope(|scope| {
+            let writing = scope.spawn(|| write(&path, &few, &plan, &harvest));
+            // It opens when the other side does.
+            let mut pipe = File::options().write(true).open(&pages[1]).unwrap();
+            let seen = [path.exists(), disk::unfinished(&path).exists()];
+            std::fs::rename(&pages[1], at("pipe")).unwrap();
+            std::fs::write(&pages[1], page(2)).unwrap();
+            pipe.write_all(page(2).as_bytes()).unwrap();
+            drop(pipe);
+            assert_eq!(writing.join().unwrap().unwrap(), 2);
+            seen
+        });
+        assert_eq!(seen, [false, true]);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), r#"{"ads":[{"id":1},{"id":2}]}"#);
+        assert_eq!(std::fs::read_to_string(&few).unwrap(), r#"[{"id":1},{"id":2}]"#);
+        assert!(!disk::unfinished(&path).exists() && !disk::unfinished(&few).exists());
+    }
+}

@@ -203,3 +203,30 @@ async fn knock(way: &Way, least: &Plan) -> Result<(), Trouble> {
         Err(Lost::Connection(error)) => Err(Trouble::broke(format!("through the proxy: {error}"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Timing};
+
+    /// On one thread: nothing that was begun has had its turn.
+    #[tokio::test]
+    async fn a_session_that_was_just_accepted_is_initializing() {
+        let _once = rustls::crypto::ring::default_provider().install_default();
+        let place = tempfile::tempdir().unwrap();
+        let config = Config {
+            data: place.path().to_owned(),
+            api_key: None,
+            source: crate::ads().unwrap(),
+            endpoint: None,
+            storage: None,
+            timing: Timing::default(),
+        };
+        let worker = Worker::open(config).await.unwrap();
+        let proxy = Proxy::parse("127.0.0.1:9", None, None).unwrap();
+        worker.open_session(OpenSession { force_refresh: false, proxy }, None).await.unwrap();
+        let (status, failure) = worker.session_status().unwrap();
+        assert_eq!((status, failure.is_none()), (SessionStatus::Initializing, true));
+        assert_eq!(serde_json::to_value(status).unwrap(), "initializing");
+    }
+}

@@ -97,6 +97,15 @@ impl From<lavra_db::Error> for Failure {
             lavra_db::Error::Timeout { .. } => Code::Timeout,
             _ => Code::Generic,
         };
-        Self { code, is_passing: error.is_transient(), message: error.to_string() }
+        let message = match &error {
+            // Without the detail, in which values of rows stand.
+            lavra_db::Error::Postgres { operation, source } => source.as_db_error().map(|said| {
+                let (words, state) = (said.message(), said.code().code());
+                format!("could not {operation}: {words} (SQLSTATE {state})")
+            }),
+            _ => None,
+        };
+        let message = message.unwrap_or_else(|| error.to_string());
+        Self { code, is_passing: error.is_transient(), message }
     }
 }

@@ -137,12 +137,14 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     /// Of a job that came to the end of its source.
-    pub(crate) fn of(progress: &Progress, first_error: Option<&str>) -> Self {
+    pub(crate) fn of(progress: &Progress) -> Self {
         match (progress.success_count, progress.failed_count) {
             (_, 0) => Self::Done(Status::Completed),
             (0, failed) => {
-                let why = first_error.unwrap_or("see failed_items");
-                let text = format!("none of the {failed} elements could be stored: {why}");
+                // Not in the words of the database, which repeat values.
+                let text = format!(
+                    "none of the {failed} elements could be stored: failed_items says why of each"
+                );
                 Self::Failed(Failure::schema(text))
             }
             _ => Self::Done(Status::Partial),

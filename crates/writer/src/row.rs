@@ -131,7 +131,7 @@ fn number(bytes: &[u8], at: usize, caps: &Caps) -> Result<usize, String> {
     Ok(at + length)
 }
 
-struct Fields<'a>(Vec<Field<'a>>);
+pub(crate) struct Fields<'a>(pub(crate) Vec<Field<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -158,7 +158,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 }
 
 /// A key that is borrowed where nothing in it is escaped.
-struct Key<'a>(Cow<'a, str>);
+pub(crate) struct Key<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

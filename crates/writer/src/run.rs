@@ -13,6 +13,7 @@ use crate::failure::{Code, Failure};
 use crate::infer;
 use crate::model::{Outcome, Progress};
 use crate::order::{Operation, Order};
+use crate::secret::Vault;
 use crate::source::Sources;
 use crate::store::{Claim, Keep, Look, Stopped, Store, no_table};
 use crate::table::Table;
@@ -34,6 +35,7 @@ pub(crate) struct Run<'a> {
     pub(crate) store: &'a Arc<dyn Store>,
     pub(crate) sources: &'a Sources,
     pub(crate) config: &'a Config,
+    pub(crate) vault: &'a Vault,
     pub(crate) stop: &'a CancellationToken,
 }
 
@@ -51,10 +53,10 @@ impl<E: Into<Stopped>> From<E> for Break {
 
 impl Run<'_> {
     /// Tries until it is done or hopeless. Begun again it does what a restart would do.
-    pub(crate) async fn job(&self, claim: &mut Claim, order: &Order) -> Ran {
+    pub(crate) async fn job(&self, claim: &mut Claim) -> Ran {
         let mut attempt = 1;
         loop {
-            let failure = match self.attempt(claim, order).await {
+            let failure = match self.attempt(claim).await {
                 Ok(outcome) => return Ran::Ended(outcome),
                 Err(Break::Interrupted) => return Ran::Interrupted,
                 Err(Break::Stopped(Stopped::Replaced)) => return Ran::Replaced,
@@ -77,7 +79,10 @@ impl Run<'_> {
         }
     }
 
-    async fn attempt(&self, claim: &mut Claim, order: &Order) -> Result<Outcome, Break> {
+    async fn attempt(&self, claim: &mut Claim) -> Result<Outcome, Break> {
+        let order = self.order(claim).await?;
+        let table = format!("{}.{}", order.config.schema, order.config.table);
+        tracing::info!(job = %claim.id, source = ?order.source, table, "a job begins");
         let skip = match order.config.operation {
             // What was stored is stored: it goes on after it.
             Operation::Insert => claim.progress.processed,
@@ -89,10 +94,9 @@ impl Run<'_> {
                 0
             }
         };
-        let table = Arc::new(self.table(order).await?);
-        let mut batches = self.batches(order, Arc::clone(&table), skip).await?;
+        let table = Arc::new(self.table(&order).await?);
+        let mut batches = self.batches(&order, Arc::clone(&table), skip).await?;
         let keep = Keep { items: self.config.limits.failed_items };
-        let mut first_error = None;
         let mut interrupted = std::pin::pin!(self.stop.cancelled());
         loop {
             let batch = tokio::select! {
@@ -108,9 +112,16 @@ impl Run<'_> {
             let written = self.store.write(claim, &table, &batch, &mut progress, keep).await;
             // Also what came before a failure.
             claim.progress = progress;
-            first_error = first_error.or(written?);
+            written?;
         }
-        Ok(Outcome::of(&claim.progress, first_error.as_deref()))
+        Ok(Outcome::of(&claim.progress))
+    }
+
+    async fn order(&self, claim: &Claim) -> Result<Order, Failure> {
+        let processed = claim.progress.processed;
+        let secret = self.vault.of(claim).await.map_err(|failure| failure.after(processed))?;
+        Order::from_text(&claim.request, secret)
+            .ok_or_else(|| Failure::new(Code::Internal, "the order cannot be read any more"))
     }
 
     /// Reads and splits the source on a thread of its own.

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use jiff::{SignedDuration, Timestamp};
 use lavra_db::Secrets;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,10 @@ use sha2::{Digest, Sha256};
 
 use crate::failure::{Code, Failure};
 use crate::model::JobId;
-use crate::store::Claim;
+use crate::store::{Claim, Store};
+
+/// A secret that is younger may be of an order that is being taken.
+const SETTLED: SignedDuration = SignedDuration::from_hours(1);
 
 pub(crate) type Headers = BTreeMap<String, SecretString>;
 
@@ -106,6 +110,21 @@ impl Vault {
         })
     }
 
+    /// Removes what is sealed for jobs that have ended or never were: whoever should have done it died.
+    pub(crate) async fn sweep(&self, store: &dyn Store) -> Result<(), Failure> {
+        let Some(sealed) = &self.sealed else { return Ok(()) };
+        let now = Timestamp::now();
+        for (name, changed) in sealed.list().await? {
+            let is_settled = now.duration_since(changed) > SETTLED;
+            let Some(id) = job_of(&name).filter(|_| is_settled) else { continue };
+            let job = store.job(&id).await?;
+            if job.is_none_or(|job| job.completed_at.is_some()) {
+                sealed.remove(&name).await?;
+            }
+        }
+        Ok(())
+    }
+
     fn kept(&self) -> MutexGuard<'_, HashMap<String, Secret>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,9 +136,30 @@ fn name(id: &JobId, request: &str) -> String {
     format!("writer/{id}/{}", digest(request))
 }
 
+/// The job that a secret is for; none if it is another one of the database.
+fn job_of(name: &str) -> Option<JobId> {
+    let (id, digest) = name.strip_prefix("writer/")?.split_once('/')?;
+    let is_digest = digest.len() == 32 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    JobId::parse(id).filter(|_| is_digest)
+}
+
 /// Tells texts apart without telling them.
 pub(crate) fn digest(text: &str) -> String {
     let mut first = [0; 16];
     first.copy_from_slice(&Sha256::digest(text.as_bytes())[..16]);
     format!("{:032x}", u128::from_be_bytes(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_that_others_gave_such_a_name_are_not_of_a_job() {
+        let id = JobId::parse("job-1").unwrap();
+        assert_eq!(job_of(&name(&id, "an order")), Some(id));
+        for other in ["writer/key", "writer/job-1/key", "worker/job-1", ""] {
+            assert_eq!(job_of(other), None, "{other}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The writer as a whole: orders come in, jobs are taken and run, a few at a time, until it is told to
 //! end; whatever it had then is taken up by the next one.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lavra_db::{Database, Secrets};
@@ -37,6 +38,8 @@ struct Inner {
     config: Arc<Config>,
     vault: Vault,
     process: Uuid,
+    /// The jobs that are under way here.
+    in_hand: Mutex<HashSet<String>>,
     bell: Notify,
 }
 
@@ -78,8 +81,8 @@ impl Service {
         };
         let sources = Sources::new(Arc::clone(&config), names)?;
         let (process, bell) = (Uuid::now_v7(), Notify::new());
-        let vault = Vault::new(secrets);
-        Ok(Self(Arc::new(Inner { store, sources, config, vault, process, bell })))
+        let (vault, in_hand) = (Vault::new(secrets), Mutex::default());
+        Ok(Self(Arc::new(Inner { store, sources, config, vault, process, in_hand, bell })))
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -171,12 +174,16 @@ impl Service {
                 permit = Arc::clone(&running).acquire_owned() => permit,
             };
             let Ok(permit) = permit else { break };
-            match inner.store.claim(inner.process, stale).await {
+            let in_hand: Vec<String> = inner.in_hand().iter().cloned().collect();
+            match inner.store.claim(inner.process, stale, &in_hand).await {
                 Ok(Some(claim)) => {
                     wait = inner.config.timing.poll;
                     let (inner, stop) = (Arc::clone(inner), stop.clone());
+                    let id = claim.id.as_str().to_owned();
+                    inner.in_hand().insert(id.clone());
                     jobs.spawn(async move {
-                        inner.work(claim, stop).await;
+                        Arc::clone(&inner).work(claim, stop).await;
+                        inner.in_hand().remove(&id);
                         drop(permit);
                     });
                     continue;
@@ -205,6 +212,10 @@ impl Service {
 }
 
 impl Inner {
+    fn in_hand(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn beat(&self, alive: &CancellationToken) {
         let mut tidied: Option<Instant> = None;
         loop {
@@ -213,7 +224,7 @@ impl Inner {
             }
             if tidied.is_none_or(|last| last.elapsed() > TIDY) {
                 tidied = Some(Instant::now());
-                if let Err(failure) = self.store.forget(self.config.timing.kept).await {
+                if let Err(failure) = self.tidy().await {
                     tracing::warn!(error = %failure, "old jobs cannot be removed");
                 }
             }
@@ -224,6 +235,11 @@ impl Inner {
         }
     }
 
+    async fn tidy(&self) -> Result<(), Failure> {
+        self.store.forget(self.config.timing.kept).await?;
+        self.vault.sweep(&*self.store).await
+    }
+
     /// A job to its end, or back to everybody. Nobody else takes what a living process has: so it is not
     /// let go of before the database knows what became of it, also where its work panics.
     async fn work(self: Arc<Self>, claim: Claim, stop: CancellationToken) {
@@ -231,7 +247,8 @@ impl Inner {
         let (inner, before) = (Arc::clone(&self), claim.clone());
         let ran = tokio::spawn(async move {
             let mut claim = claim;
-            let ran = inner.job(&mut claim, &stop).await;
+            let Inner { store, sources, config, vault, .. } = &*inner;
+            let ran = Run { store, sources, config, vault, stop: &stop }.job(&mut claim).await;
             (claim, ran)
         });
         let (claim, ran) = ran.await.unwrap_or_else(|error| {
@@ -248,24 +265,6 @@ impl Inner {
             }
             Ran::Replaced => {
                 tracing::warn!(job = %claim.id, "a job is someone else's now");
-            }
-        }
-    }
-
-    async fn job(&self, claim: &mut Claim, stop: &CancellationToken) -> Ran {
-        let order = match self.vault.of(claim).await {
-            Ok(secret) => Order::from_text(&claim.request, secret)
-                .ok_or_else(|| Failure::new(Code::Internal, "the order cannot be read any more")),
-            Err(failure) => Err(failure.after(claim.progress.processed)),
-        };
-        match &order {
-            Err(failure) => Ran::Ended(Outcome::Failed(failure.clone())),
-            Ok(order) => {
-                let table = format!("{}.{}", order.config.schema, order.config.table);
-                tracing::info!(job = %claim.id, source = ?order.source, table, "a job begins");
-                let run =
-                    Run { store: &self.store, sources: &self.sources, config: &self.config, stop };
-                run.job(claim, order).await
             }
         }
     }

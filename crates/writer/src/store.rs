@@ -109,12 +109,19 @@ pub(crate) trait Jobs {
     /// Says that the process is alive, and forgets those that have been silent for long.
     async fn beat(&self, process: Uuid, stale: Duration) -> Result<(), Failure>;
 
-    /// The oldest job that nobody alive has.
-    async fn claim(&self, process: Uuid, stale: Duration) -> Result<Option<Claim>, Failure>;
+    /// The oldest job that nobody alive has. One that is this process's own and not `in_hand` is such a
+    /// job as well: the answer to its claim was lost.
+    async fn claim(
+        &self,
+        process: Uuid,
+        stale: Duration,
+        in_hand: &[String],
+    ) -> Result<Option<Claim>, Failure>;
 
     /// From the beginning: what came of it before is gone.
     async fn restart(&self, claim: &Claim) -> Result<(), Stopped>;
 
+    /// Told twice it is told once: the answer to the first time may have been lost.
     async fn end(
         &self,
         claim: &Claim,
@@ -140,8 +147,7 @@ pub(crate) trait Tables {
 
 #[async_trait]
 pub(crate) trait Writes {
-    /// Stores a batch with what is known of the job after it. `progress` is that before it. Says what is
-    /// wrong with the first row that failed, if one did.
+    /// Stores a batch with what is known of the job after it. `progress` is that before it.
     async fn write(
         &self,
         claim: &Claim,
@@ -149,7 +155,7 @@ pub(crate) trait Writes {
         batch: &Batch,
         progress: &mut Progress,
         keep: Keep,
-    ) -> Result<Option<String>, Stopped>;
+    ) -> Result<(), Stopped>;
 }
 
 /// Why a destination is refused whatever its catalog says.

@@ -49,6 +49,9 @@ pub(crate) struct Table {
     pub(crate) whole: Option<usize>,
     /// Whether rows can be copied into it, past its rules and policies.
     pub(crate) takes_copies: bool,
+    /// Whether rows of different keys may still be in each other's way, so that the order in which they are
+    /// written decides which of them fails.
+    pub(crate) has_other_keys: bool,
     pub(crate) demands: Demands,
     by_name: HashMap<String, usize>,
 }
@@ -94,8 +97,8 @@ impl Table {
         let whole = columns.iter().position(|column| column.name == "data" && column.is_json);
         let named = columns.iter().enumerate().filter(|(place, _)| Some(*place) != whole);
         let by_name = named.map(|(place, column)| (column.name.clone(), place)).collect();
-        let (takes_copies, demands) = (false, Demands::default());
-        Some(Self { quoted, columns, key, whole, takes_copies, demands, by_name })
+        let (takes_copies, has_other_keys, demands) = (false, false, Demands::default());
+        Some(Self { quoted, columns, key, whole, takes_copies, has_other_keys, demands, by_name })
     }
 
     /// What can be said of the values of a row's key, each.

@@ -113,20 +113,26 @@ impl Jobs for DuckDb {
         Ok(())
     }
 
-    /// A job that another process had is nobody's: the file has one owner at a time.
-    async fn claim(&self, process: Uuid, _: Duration) -> Result<Option<Claim>, Failure> {
+    /// A job that is not in hand is nobody's: the file has one owner at a time.
+    async fn claim(
+        &self,
+        process: Uuid,
+        _: Duration,
+        in_hand: &[String],
+    ) -> Result<Option<Claim>, Failure> {
         let next = self.duck.schema().apply(JOB).into_owned()
-            + " WHERE completed_at IS NULL AND (held_by IS NULL OR held_by <> $1)
+            + " WHERE completed_at IS NULL
+                  AND NOT list_contains(CAST(CAST($1 AS JSON) AS VARCHAR[]), job_id)
                 ORDER BY created_at, job_id LIMIT 1";
         let take = self.duck.sql(
             "UPDATE kodus_workflow.writer_jobs
              SET held_by = $2, token = $3, started_at = coalesce(started_at, make_timestamp($4))
              WHERE job_id = $1",
         );
-        let now = self.now();
+        let (now, in_hand) = (self.now(), serde_json::json!(in_hand).to_string());
         let job = move |tx: &Connection| {
             let found = tx
-                .query_row(&next, params![process], |row| {
+                .query_row(&next, params![in_hand], |row| {
                     let id: String = row.get(0)?;
                     let token: i64 = row.get(15)?;
                     Ok((id, row.get(13)?, row.get(14)?, token + 1, progress(row)?))
@@ -170,7 +176,7 @@ impl Jobs for DuckDb {
         let sql = self.duck.sql(
             "UPDATE kodus_workflow.writer_jobs
              SET status = $2, error_code = $3, error_message = $4, total = greatest(total, $5),
-                 completed_at = make_timestamp($6), held_by = NULL
+                 completed_at = coalesce(completed_at, make_timestamp($6)), held_by = NULL
              WHERE job_id = $1",
         );
         let code = failure.map(|failure| failure.code.as_str());
@@ -234,20 +240,12 @@ impl DuckDb {
         T: Send + 'static,
         F: FnMut(&Connection, &str) -> duckdb::Result<T> + Send + 'static,
     {
-        let guard = self.duck.sql(
-            "SELECT token, completed_at IS NULL FROM kodus_workflow.writer_jobs WHERE job_id = $1",
-        );
+        let guard = self.duck.sql("SELECT token FROM kodus_workflow.writer_jobs WHERE job_id = $1");
         let (id, token) = (claim.id.clone(), claim.token);
         let guarded = move |tx: &Connection| {
-            let held = tx
-                .query_row(&guard, [id.as_str()], |row| {
-                    Ok(row.get::<_, i64>(0)? == token && row.get::<_, bool>(1)?)
-                })
-                .optional()?;
-            match held {
-                Some(true) => job(tx, id.as_str()).map(Some),
-                Some(false) | None => Ok(None),
-            }
+            let last: Option<i64> =
+                tx.query_row(&guard, [id.as_str()], |row| row.get(0)).optional()?;
+            if last == Some(token) { job(tx, id.as_str()).map(Some) } else { Ok(None) }
         };
         self.duck.write(operation, guarded).await?.ok_or(Stopped::Replaced)
     }

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod jobs;
+mod once;
 mod sql;
 mod write;
 

@@ -1,11 +1,13 @@
 //! A batch in one transaction. Where it fails, DuckDB is asked which of the rows it would refuse, and the
 //! others are stored; what it cannot be asked is found by storing smaller and smaller parts.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use async_trait::async_trait;
 use lavra_db::duckdb::{self, Connection, params};
 
+use super::once::once;
 use super::{DuckDb, sql};
 use crate::batch::{Batch, Group, Part, Row};
 use crate::failure::Failure;
@@ -31,7 +33,7 @@ impl Writes for DuckDb {
         batch: &Batch,
         progress: &mut Progress,
         keep: Keep,
-    ) -> Result<Option<String>, Stopped> {
+    ) -> Result<(), Stopped> {
         if batch.bytes() > LARGE {
             self.duck.make_room(4 * batch.bytes()).await?;
         }
@@ -40,9 +42,9 @@ impl Writes for DuckDb {
         let whole = batch.whole();
         let all = statements(table, &whole, &whole.groups());
         let written = match self.store(claim, &whole, &known, keep, all, Vec::new()).await {
-            Ok((after, first)) => {
+            Ok(after) => {
                 known = after;
-                Ok(first)
+                Ok(())
             }
             Err(Stopped::Failed(failure)) if is_of_rows(&failure) => {
                 self.in_order(claim, table, whole, &mut known, keep).await
@@ -63,7 +65,7 @@ impl DuckDb {
         keep: Keep,
         statements: Vec<Statement>,
         mut failed: Vec<FailedItem>,
-    ) -> Result<(Progress, Option<String>), Stopped> {
+    ) -> Result<Progress, Stopped> {
         failed.extend_from_slice(part.refused());
         failed.sort_by_key(|item| item.index);
         let after = part.after(before, failed.len() as u64);
@@ -110,7 +112,7 @@ impl DuckDb {
             Ok(())
         })
         .await?;
-        Ok((after, failed.into_iter().next().map(|item| item.error)))
+        Ok(after)
     }
 
     /// Without the rows that the table would refuse, as far as a look tells; where it is not enough, in
@@ -122,8 +124,7 @@ impl DuckDb {
         whole: Part<'_>,
         known: &mut Progress,
         keep: Keep,
-    ) -> Result<Option<String>, Stopped> {
-        let mut first = None;
+    ) -> Result<(), Stopped> {
         let mut parts = vec![whole];
         while let Some(part) = parts.pop() {
             let mut failed = self.find_failed(table, &part).await?;
@@ -141,11 +142,9 @@ impl DuckDb {
                 failed.push(part.failed(row, plain(&failure.message)));
                 stored = self.store(claim, &part, known, keep, Vec::new(), failed).await;
             }
-            let (after, said) = stored?;
-            *known = after;
-            first = first.or(said);
+            *known = stored?;
         }
-        Ok(first)
+        Ok(())
     }
 
     /// The rows of a part that the table would refuse, with why.
@@ -230,7 +229,13 @@ fn columns(table: &Table, part: &Part<'_>, signature: &Signature, rows: &[&Row])
     let mut columns = vec![Vec::with_capacity(rows.len()); count];
     for row in rows {
         let texts = texts::of(table, part, signature, row);
-        columns.iter_mut().zip(texts).for_each(|(column, text)| column.push(text));
+        let filled = table.filled(signature).zip(&mut columns);
+        for ((column, texts), text) in filled.zip(texts) {
+            texts.push(match text {
+                Some(Cow::Borrowed(json)) if column.is_json => Some(once(json)),
+                other => other,
+            });
+        }
     }
     columns.iter().map(|column| serde_json::to_string(column).unwrap_or_default()).collect()
 }

@@ -15,7 +15,9 @@ use crate::table::{Column, Sameness, Table, quote};
 
 const RELATION: &str = "SELECT c.oid, c.relkind::text AS relkind,
         quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted,
-        NOT c.relhasrules AND NOT pg_catalog.row_security_active(c.oid) AS takes_copies
+        NOT c.relhasrules AND NOT pg_catalog.row_security_active(c.oid) AS takes_copies,
+        (SELECT count(*) FROM pg_catalog.pg_index AS i
+         WHERE i.indrelid = c.oid AND (i.indisunique OR i.indisexclusion)) AS keys
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relname = $2";
 
@@ -101,6 +103,7 @@ impl Tables for Postgres {
         let table = Table::new(quoted, columns, destination);
         let mut table = table.ok_or_else(|| no_key(destination))?;
         table.takes_copies = get(row, "takes_copies")?;
+        table.has_other_keys = get::<i64>(row, "keys")? > i64::from(!table.key.is_empty());
         Ok(Look::Table(table))
     }
 

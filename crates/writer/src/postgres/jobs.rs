@@ -121,12 +121,18 @@ impl Jobs for Postgres {
         Ok(())
     }
 
-    async fn claim(&self, process: Uuid, stale: Duration) -> Result<Option<Claim>, Failure> {
+    async fn claim(
+        &self,
+        process: Uuid,
+        stale: Duration,
+        in_hand: &[String],
+    ) -> Result<Option<Claim>, Failure> {
         let sql = "WITH next AS (
                 SELECT job_id FROM kodus_workflow.writer_jobs AS j
-                WHERE completed_at IS NULL AND (held_by IS NULL OR NOT EXISTS (
+                WHERE completed_at IS NULL AND job_id <> ALL ($3) AND NOT EXISTS (
                     SELECT FROM kodus_workflow.writer_processes AS p
-                    WHERE p.id = j.held_by AND p.seen_at > now() - make_interval(secs => $2)))
+                    WHERE p.id = j.held_by AND p.id <> $1
+                      AND p.seen_at > now() - make_interval(secs => $2))
                 ORDER BY created_at, job_id LIMIT 1
                 FOR UPDATE SKIP LOCKED
             )
@@ -135,7 +141,11 @@ impl Jobs for Postgres {
             FROM next WHERE j.job_id = next.job_id
             RETURNING j.job_id, j.token, j.request, j.has_headers, j.total, j.processed,
                 j.success_count, j.failed_count, j.duplicate_count, j.unknown_keys";
-        let params = [(&process as _, Type::UUID), (&stale.as_secs_f64() as _, Type::FLOAT8)];
+        let params = [
+            (&process as _, Type::UUID),
+            (&stale.as_secs_f64() as _, Type::FLOAT8),
+            (&in_hand as _, Type::TEXT_ARRAY),
+        ];
         let rows = self.pg.query("claim a job", sql, &params).await?;
         let Some(row) = rows.first() else { return Ok(None) };
         Ok(Some(Claim {
@@ -174,8 +184,9 @@ impl Jobs for Postgres {
         };
         let sql = "UPDATE kodus_workflow.writer_jobs
                    SET status = $3, error_code = $4, error_message = $5,
-                       total = greatest(total, $6), completed_at = now(), held_by = NULL
-                   WHERE job_id = $1 AND token = $2 AND completed_at IS NULL RETURNING 1";
+                       total = greatest(total, $6), completed_at = coalesce(completed_at, now()),
+                       held_by = NULL
+                   WHERE job_id = $1 AND token = $2 RETURNING 1";
         let code = failure.map(|failure| failure.code.as_str());
         let message = failure.map(|failure| failure.message.as_str());
         let params = [

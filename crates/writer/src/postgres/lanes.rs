@@ -12,11 +12,15 @@ use crate::texts;
 /// Fewer rows are not worth a second transaction.
 const FEWEST: usize = 2000;
 
-/// `None` where it cannot be told which keys are the same: `1` and `01` may be, and `a` and `A`.
+/// `None` where it cannot be told which keys are the same (`1` and `01` may be, and `a` and `A`), or where
+/// rows of one half may be in the way of those of the other.
 pub(super) fn of<'a>(table: &Table, part: &Part<'a>) -> Option<[Vec<Group<'a>>; 2]> {
     let first = *table.key.first()?;
     let sameness = table.columns[first].sameness;
-    if matches!(sameness, Sameness::Unknown | Sameness::Date) || part.rows().len() < FEWEST {
+    if matches!(sameness, Sameness::Unknown | Sameness::Date)
+        || table.has_other_keys
+        || part.rows().len() < FEWEST
+    {
         return None;
     }
     let (mut even, mut odd) = (Vec::new(), Vec::new());

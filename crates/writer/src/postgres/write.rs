@@ -41,6 +41,8 @@ enum Lock {
 enum Way {
     AtOnce,
     OneByOne,
+    /// The same, and what the table would look at with the commit is looked at with each row.
+    Strictly,
     /// Those that look well at once, and then the others one by one.
     Sorted,
     /// They have been.
@@ -56,7 +58,7 @@ impl Writes for Postgres {
         batch: &Batch,
         progress: &mut Progress,
         keep: Keep,
-    ) -> Result<Option<String>, Stopped> {
+    ) -> Result<(), Stopped> {
         let mut known = progress.clone();
         known.count_unknown(&batch.unknown);
         let write = Write { store: self, claim, table, keep };
@@ -65,7 +67,7 @@ impl Writes for Postgres {
             write.in_pieces(batch, &mut known, Way::OneByOne).await
         } else {
             match write.at_best(batch, &mut known).await {
-                Ok(first) => Ok(first),
+                Ok(()) => Ok(()),
                 Err(Trouble::Row) => write.in_order(batch, &mut known).await,
                 Err(Trouble::Stopped(stopped)) => Err(stopped),
             }
@@ -96,11 +98,7 @@ struct Write<'a> {
 }
 
 impl Write<'_> {
-    async fn at_best(
-        &self,
-        batch: &Batch,
-        progress: &mut Progress,
-    ) -> Result<Option<String>, Trouble> {
+    async fn at_best(&self, batch: &Batch, progress: &mut Progress) -> Result<(), Trouble> {
         let way = self.in_lanes(&batch.whole()).await?;
         self.try_part(&batch.whole(), progress, way).await
     }
@@ -123,7 +121,7 @@ impl Write<'_> {
     async fn lane(&self, part: &Part<'_>, groups: &[Group<'_>]) -> Result<(), Trouble> {
         let (mut transaction, _) = self.begin(Lock::Shared).await?;
         match self.at_once(&mut transaction, part, groups).await {
-            Ok(()) => Ok(transaction.finish("SELECT 1", &[]).await.map(drop)?),
+            Ok(()) => transaction.finish("SELECT 1", &[]).await.map(drop).map_err(judge),
             Err(error) => {
                 let _already_gone = transaction.rollback().await;
                 Err(judge(error))
@@ -159,16 +157,14 @@ impl Write<'_> {
     }
 
     /// Something is wrong with a row: what can be seen from here, if it is that.
-    async fn in_order(
-        &self,
-        batch: &Batch,
-        progress: &mut Progress,
-    ) -> Result<Option<String>, Stopped> {
+    async fn in_order(&self, batch: &Batch, progress: &mut Progress) -> Result<(), Stopped> {
         let whole = batch.whole();
-        // Rows that may be of one key are not taken apart.
-        if batch.is_certain && (1..=PIECE).contains(&doubts::of(self.table, &whole).len()) {
+        // Rows that may be of one key are not taken apart, nor those of which one may take what another
+        // one needs.
+        let is_any_order = batch.is_certain && !self.table.has_other_keys;
+        if is_any_order && (1..=PIECE).contains(&doubts::of(self.table, &whole).len()) {
             match self.try_part(&whole, progress, Way::Sorted).await {
-                Ok(first) => return Ok(first),
+                Ok(()) => return Ok(()),
                 Err(Trouble::Row) => {}
                 Err(Trouble::Stopped(stopped)) => return Err(stopped),
             }
@@ -181,29 +177,27 @@ impl Write<'_> {
         batch: &Batch,
         progress: &mut Progress,
         begin: Way,
-    ) -> Result<Option<String>, Stopped> {
-        let (mut first, mut has_bad) = (None, false);
+    ) -> Result<(), Stopped> {
+        let mut has_bad = false;
         let pieces = batch.whole().pieces(PIECE);
         for piece in &pieces {
             // The only one has been tried, and bad rows seldom come alone.
-            let way = if pieces.len() == 1 || has_bad { Way::OneByOne } else { begin };
-            let mut said = self.try_part(piece, progress, way).await;
-            if matches!(said, Err(Trouble::Row)) && way == Way::AtOnce {
-                said = self.try_part(piece, progress, Way::OneByOne).await;
+            let mut way = if pieces.len() == 1 || has_bad { Way::OneByOne } else { begin };
+            let before = progress.failed_count;
+            while let Err(trouble) = self.try_part(piece, progress, way).await {
+                way = match (trouble, way) {
+                    (Trouble::Stopped(stopped), _) => return Err(stopped),
+                    (Trouble::Row, Way::AtOnce) => Way::OneByOne,
+                    (Trouble::Row, Way::OneByOne) => Way::Strictly,
+                    (Trouble::Row, Way::Strictly | Way::Sorted | Way::Written) => {
+                        let text = "rows that fail at once do not fail one by one";
+                        return Err(Failure::new(Code::Internal, text).into());
+                    }
+                };
             }
-            match said {
-                Ok(said) => {
-                    has_bad = said.is_some();
-                    first = first.or(said);
-                }
-                Err(Trouble::Stopped(stopped)) => return Err(stopped),
-                Err(Trouble::Row) => {
-                    let text = "rows that fail at once do not fail one by one";
-                    return Err(Failure::new(Code::Internal, text).into());
-                }
-            }
+            has_bad = progress.failed_count > before;
         }
-        Ok(first)
+        Ok(())
     }
 
     /// Tries until it is decided, and carries `progress` on.
@@ -212,13 +206,13 @@ impl Write<'_> {
         part: &Part<'_>,
         progress: &mut Progress,
         way: Way,
-    ) -> Result<Option<String>, Trouble> {
+    ) -> Result<(), Trouble> {
         let (mut conflicts, mut lost) = (0, 0);
         loop {
             let error = match self.part(part, progress, way).await {
-                Ok((after, first)) => {
+                Ok(after) => {
                     *progress = after;
-                    return Ok(first);
+                    return Ok(());
                 }
                 Err(Trouble::Stopped(Stopped::Failed(failure))) if failure.is_passing => failure,
                 Err(trouble) => return Err(trouble),
@@ -246,7 +240,7 @@ impl Write<'_> {
         part: &Part<'_>,
         before: &Progress,
         way: Way,
-    ) -> Result<(Progress, Option<String>), Trouble> {
+    ) -> Result<Progress, Trouble> {
         let (mut transaction, stored) = self.begin(Lock::Alone).await?;
         if stored.processed != before.processed {
             transaction.rollback().await?;
@@ -258,7 +252,10 @@ impl Write<'_> {
                 written.map(|()| Vec::new())
             }
             Way::Written => Ok(Vec::new()),
-            Way::OneByOne => {
+            Way::OneByOne | Way::Strictly => {
+                if way == Way::Strictly {
+                    transaction.query("SET CONSTRAINTS ALL IMMEDIATE", &[]).await?;
+                }
                 self.one_by_one(&mut transaction, part, &part.rows().iter().collect::<Vec<_>>())
                     .await
             }
@@ -296,8 +293,9 @@ impl Write<'_> {
             vec![(&id as _, Type::TEXT), (&self.claim.token as _, Type::INT8)];
         params.extend(numbers.iter().map(|number| (number as _, Type::INT8)));
         params.push((&unknown as _, Type::TEXT));
-        transaction.finish(sql, &params).await?;
-        Ok((after, failed.into_iter().next().map(|item| item.error)))
+        // Some of what a table asks for is looked at with the commit.
+        transaction.finish(sql, &params).await.map_err(judge)?;
+        Ok(after)
     }
 
     async fn at_once(
@@ -414,9 +412,9 @@ impl Write<'_> {
 
 /// Of a part whose job has come further than was known: a line was cut while a commit was on its way. It
 /// waited with the lock until that was over, and must not store again what is there.
-fn settled(part: &Part<'_>, stored: Progress) -> Result<(Progress, Option<String>), Trouble> {
+fn settled(part: &Part<'_>, stored: Progress) -> Result<Progress, Trouble> {
     if stored.processed == part.to {
-        return Ok((stored, part.refused().first().map(|item| item.error.clone())));
+        return Ok(stored);
     }
     let text =
         format!("{} elements are settled, which is not where a batch ends", stored.processed);
@@ -430,15 +428,16 @@ fn is_conflict(failure: &Failure) -> bool {
 
 /// Whether a row is at fault, the table, or the server.
 fn judge(error: Error) -> Trouble {
-    let state = match &error {
-        Error::Postgres { source, .. } => source.code().map(|state| state.code().to_owned()),
-        _ => None,
-    };
-    let class = state.as_deref().and_then(|state| state.get(..2)).unwrap_or_default();
-    match class {
-        "0A" | "21" | "22" | "23" | "44" | "54" | "P0" => Trouble::Row,
-        // The table is not what it was, or is not ours to write.
-        "42" | "3F" | "28" => Trouble::Stopped(Stopped::Failed(Failure::schema(error.to_string()))),
-        _ => error.into(),
+    let Error::Postgres { source, .. } = &error else { return error.into() };
+    let Some(said) = source.as_db_error() else { return error.into() };
+    let class = said.code().code().get(..2).unwrap_or_default();
+    // A policy refuses a row with the code by which a whole table is refused.
+    if said.routine() == Some("ExecWithCheckOptions") || !sql::NOT_OF_ROWS.contains(&class) {
+        return Trouble::Row;
     }
+    // The table is not what it was, or is not ours to write.
+    let is_of_table = ["42", "3F", "28"].contains(&class);
+    let failure = Failure::from(error);
+    let code = if is_of_table { Code::Schema } else { failure.code };
+    Trouble::Stopped(Stopped::Failed(Failure { code, ..failure }))
 }

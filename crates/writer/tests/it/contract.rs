@@ -1,33 +1,23 @@
 //! What a writer does, the same on each engine.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lavra_writer::{Config, Limits};
 use serde_json::{Value, json};
 
-use crate::support::{World, failed, inline};
+use crate::support::{Answer, Site, World, failed, from_url, inline, things};
 
 lavra_testkit::on_each_engine!(
     elements_become_rows_and_the_whole_of_each_stands_in_data,
     an_upsert_changes_what_is_there_and_leaves_what_is_not_said,
-    exactly_the_bad_rows_fail,
-    no_bad_row_in_ten_thousand_and_none_fails,
-    one_bad_row_in_ten_thousand_fails_alone,
-    ten_bad_rows_in_ten_thousand_fail_and_no_others,
-    a_thousand_bad_rows_in_ten_thousand_fail_and_no_others,
-    elements_that_cannot_be_rows_are_failed_items,
     the_last_of_one_key_wins_and_the_others_are_counted,
     what_only_an_earlier_element_of_a_key_says_stays,
     one_key_written_in_two_ways_is_one_key_whatever_else_is_said,
     keys_of_a_type_that_is_not_known_are_written_in_their_order,
-    a_bad_row_does_not_take_the_one_before_it_along,
     keys_without_a_column_are_counted,
-    an_insert_of_what_is_there_is_a_failed_item,
-    of_two_inserts_with_one_key_the_second_is_a_failed_item,
-    a_second_key_that_is_taken_fails_the_row_of_an_upsert,
-    duplicates_among_inserts_cost_little,
     types_are_those_of_the_table,
     numbers_keep_all_their_digits,
+    of_a_key_that_stands_twice_the_last_one_counts,
     what_is_no_whole_number_is_not_rounded_to_one,
     a_missing_table_is_a_schema_error,
     a_key_without_a_unique_index_is_a_schema_error,
@@ -35,10 +25,10 @@ lavra_testkit::on_each_engine!(
     a_table_is_made_with_the_key_of_an_insert,
     several_columns_can_be_the_key,
     generated_columns_are_left_to_the_table,
-    nothing_stored_is_a_failure,
     an_empty_array_is_done,
     elements_with_many_shapes_are_stored,
-    failed_items_beyond_what_is_kept_are_counted,
+    an_array_deep_within_is_found_by_its_path,
+    no_more_jobs_run_at_once_than_may,
 );
 
 async fn elements_become_rows_and_the_whole_of_each_stands_in_data(mut world: World) {
@@ -65,16 +55,6 @@ async fn elements_become_rows_and_the_whole_of_each_stands_in_data(mut world: Wo
     assert_ne!(first[0][1], second[0][1], "it was seen again");
 }
 
-async fn things(world: &World) {
-    world
-        .execute(
-            "CREATE TABLE public.things (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL,
-                price DECIMAL(10,2), seen TIMESTAMP, note VARCHAR DEFAULT 'none',
-                CHECK (price >= 0))",
-        )
-        .await;
-}
-
 async fn an_upsert_changes_what_is_there_and_leaves_what_is_not_said(mut world: World) {
     things(&world).await;
     world.start().await;
@@ -96,106 +76,6 @@ async fn an_upsert_changes_what_is_there_and_leaves_what_is_not_said(mut world: 
         json!(rows),
         json!([[1, "ONE", true, "kept"], [2, "two", true, "none"], [3, "three", true, "none"],])
     );
-}
-
-/// `count` elements, every `every`th of them bad in one way or another.
-fn some_bad(count: u64, is_bad: impl Fn(u64) -> bool) -> Vec<Value> {
-    (0..count)
-        .map(|n| match (is_bad(n), n % 3) {
-            (false, _) => json!({ "id": n, "name": format!("name {n}"), "price": 1.5 }),
-            (true, 0) => json!({ "id": format!("x{n}"), "name": "a bad id" }),
-            (true, 1) => json!({ "id": n, "name": null }),
-            (true, _) => json!({ "id": n, "name": "a bad price", "price": -1 }),
-        })
-        .collect()
-}
-
-async fn check_bad(world: &World, elements: &[Value], is_bad: impl Fn(u64) -> bool) {
-    let job = world.run(&inline("things", &json!(elements))).await;
-    let bad: Vec<u64> = (0..elements.len() as u64).filter(|n| is_bad(*n)).collect();
-    let items = failed(&job);
-    assert_eq!(items.keys().copied().collect::<Vec<_>>(), bad);
-    for (index, item) in &items {
-        assert_eq!(item["data"], elements[*index as usize]);
-        assert!(item["error"].as_str().unwrap().len() > 5, "{item}");
-    }
-    assert_eq!(job["progress"]["failed_count"], bad.len());
-    assert_eq!(job["progress"]["success_count"], elements.len() - bad.len());
-    assert_eq!(job["status"], if bad.is_empty() { "completed" } else { "partial" });
-    assert_eq!(world.count("public.things").await, (elements.len() - bad.len()) as i64);
-}
-
-async fn exactly_the_bad_rows_fail(mut world: World) {
-    things(&world).await;
-    world.start().await;
-    let is_bad = |n| n % 100 == 7;
-    check_bad(&world, &some_bad(1000, is_bad), is_bad).await;
-}
-
-async fn no_bad_row_in_ten_thousand_and_none_fails(mut world: World) {
-    things(&world).await;
-    world.start().await;
-    check_bad(&world, &some_bad(10_000, |_| false), |_| false).await;
-}
-
-async fn one_bad_row_in_ten_thousand_fails_alone(mut world: World) {
-    things(&world).await;
-    world.start().await;
-    let is_bad = |n| n == 6543;
-    check_bad(&world, &some_bad(10_000, is_bad), is_bad).await;
-}
-
-async fn ten_bad_rows_in_ten_thousand_fail_and_no_others(mut world: World) {
-    things(&world).await;
-    world.start().await;
-    let is_bad = |n: u64| n % 1000 == 321;
-    check_bad(&world, &some_bad(10_000, is_bad), is_bad).await;
-}
-
-async fn a_thousand_bad_rows_in_ten_thousand_fail_and_no_others(mut world: World) {
-    things(&world).await;
-    world.start().await;
-    let is_bad = |n: u64| n % 10 == 3;
-    check_bad(&world, &some_bad(10_000, is_bad), is_bad).await;
-}
-
-async fn elements_that_cannot_be_rows_are_failed_items(mut world: World) {
-    world.start().await;
-    let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
-    let text = format!(
-        r#"[{{"id":"good"}}, 7, null, {{"id":"nul","t":"a\u0000b"}}, {{"id":"deep","d":{deep}}},
-           {{"id":"long","n":{}}}, {{"id":"power","n":1e100000}}, {{"id":"half","t":"\ud800"}},
-           {{"no":"key"}}, {{"id":null}}, {{"id":"also good"}}]"#,
-        "9".repeat(100_000)
-    );
-    let body = format!(
-        r#"{{"config":{{"table":"ads","operation":"upsert","conflict_key":"id"}},
-            "source":{{"type":"inline","data":{text}}}}}"#
-    );
-    let sent = world.http().post(format!("{}/process", world.base()));
-    let sent = sent.header("x-api-key", crate::support::KEY).body(body).send().await.unwrap();
-    let answer: Value = serde_json::from_str(&sent.text().await.unwrap()).unwrap();
-    let job = world.end_of(answer["job_id"].as_str().unwrap()).await;
-    let said: Vec<(u64, String)> =
-        failed(&job).iter().map(|(index, item)| (*index, item["error"].to_string())).collect();
-    let expected = [
-        (1, "not an object"),
-        (2, "not an object"),
-        (3, "NUL"),
-        (4, "nested"),
-        (5, "100000 characters"),
-        (6, "exponent"),
-        (7, "surrogate"),
-        (8, "no value for the key"),
-        (9, "no value for the key"),
-    ];
-    assert_eq!(said.len(), expected.len(), "{said:?}");
-    for ((index, said), (expected, words)) in said.iter().zip(expected) {
-        assert_eq!(*index, expected);
-        assert!(said.contains(words), "{index}: {said}");
-    }
-    let rows = world.ask("SELECT id FROM public.ads ORDER BY id").await;
-    assert_eq!(json!(rows), json!([["also good"], ["good"]]));
 }
 
 async fn the_last_of_one_key_wins_and_the_others_are_counted(mut world: World) {
@@ -321,17 +201,6 @@ fn from_file(world: &World, table: &str, elements: &str) -> Value {
     order
 }
 
-async fn a_bad_row_does_not_take_the_one_before_it_along(mut world: World) {
-    things(&world).await;
-    world.start().await;
-    let job = world.run(&inline("things", &json!([
-        { "id": 1, "name": "good" }, { "id": 1, "name": null }, { "id": 2, "name": "other" },
-    ]))).await;
-    assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [1], "{job}");
-    let rows = world.ask("SELECT id, name FROM public.things ORDER BY id").await;
-    assert_eq!(json!(rows), json!([[1, "good"], [2, "other"]]));
-}
-
 async fn keys_without_a_column_are_counted(mut world: World) {
     things(&world).await;
     world.start().await;
@@ -340,91 +209,6 @@ async fn keys_without_a_column_are_counted(mut world: World) {
     ]))).await;
     assert_eq!(job["unknown_keys"], json!({ "colour": 2, "size": 1 }), "{job}");
     assert_eq!(job["status"], "completed");
-}
-
-async fn an_insert_of_what_is_there_is_a_failed_item(mut world: World) {
-    things(&world).await;
-    world.execute("INSERT INTO public.things (id, name) VALUES (2, 'old')").await;
-    world.start().await;
-    let mut order = inline(
-        "things",
-        &json!([
-            { "id": 1, "name": "a" }, { "id": 2, "name": "b" }, { "id": 3, "name": "c" },
-        ]),
-    );
-    order["config"]["operation"] = json!("insert");
-    let job = world.run(&order).await;
-    let items = failed(&job);
-    assert_eq!(items.keys().copied().collect::<Vec<_>>(), [1], "{job}");
-    assert!(items[&1]["error"].as_str().unwrap().to_lowercase().contains("duplicate key"), "{job}");
-    let rows = world.ask("SELECT id, name FROM public.things ORDER BY id").await;
-    assert_eq!(json!(rows), json!([[1, "a"], [2, "old"], [3, "c"]]));
-}
-
-async fn of_two_inserts_with_one_key_the_second_is_a_failed_item(mut world: World) {
-    world
-        .execute(
-            "CREATE TABLE public.twins (id INTEGER PRIMARY KEY, a VARCHAR, b INTEGER DEFAULT 7,
-                UNIQUE (a, b))",
-        )
-        .await;
-    world.start().await;
-    // A key again, another key again, and what only seems to be one: of a row that failed, or none.
-    let elements = json!([
-        { "id": 1, "a": "x", "b": 1 },
-        { "id": 1, "a": "y", "b": 1 },
-        { "id": 2, "a": "y", "b": 1 },
-        { "id": 3, "a": "x", "b": 1 },
-        { "id": 4, "a": null, "b": 1 },
-        { "id": 5, "a": null, "b": 1 },
-        { "id": 6, "a": "z" },
-        { "id": 7, "a": "z", "b": 7 },
-        { "id": "6", "a": "last" },
-    ]);
-    let mut order = inline("twins", &elements);
-    order["config"]["operation"] = json!("insert");
-    let job = world.run(&order).await;
-    let items = failed(&job);
-    assert_eq!(items.keys().copied().collect::<Vec<_>>(), [1, 3, 7, 8], "{job}");
-    for item in items.values() {
-        let said = item["error"].as_str().unwrap().to_lowercase();
-        assert!(said.contains("duplicate key"), "{said}");
-    }
-    let rows = world.ask("SELECT id FROM public.twins ORDER BY id").await;
-    assert_eq!(json!(rows), json!([[1], [2], [4], [5], [6]]));
-}
-
-async fn a_second_key_that_is_taken_fails_the_row_of_an_upsert(mut world: World) {
-    world.execute("CREATE TABLE public.named (id INTEGER PRIMARY KEY, name VARCHAR UNIQUE)").await;
-    world.execute("INSERT INTO public.named VALUES (1, 'one')").await;
-    world.start().await;
-    let mut elements: Vec<Value> =
-        (2..1500).map(|n| json!({ "id": n, "name": format!("n{n}") })).collect();
-    elements[3]["name"] = json!("one");
-    elements[1200]["name"] = json!("n7");
-    let job = world.run(&inline("named", &json!(elements))).await;
-    assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [3, 1200], "{job}");
-    assert_eq!(world.count("public.named").await, 1497);
-}
-
-async fn duplicates_among_inserts_cost_little(mut world: World) {
-    things(&world).await;
-    world.start().await;
-    let took = async |world: &World, first: u64, has_duplicates: bool| {
-        let id = |n: u64| if has_duplicates && n % 100 == 7 { first + n - 1 } else { first + n };
-        let elements: Vec<Value> =
-            (0..10_000).map(|n| json!({ "id": id(n), "name": format!("name {n}") })).collect();
-        let mut order = inline("things", &json!(elements));
-        order["config"]["operation"] = json!("insert");
-        let begun = Instant::now();
-        let job = world.run(&order).await;
-        assert_eq!(failed(&job).len(), if has_duplicates { 100 } else { 0 });
-        begun.elapsed()
-    };
-    let clean = took(&world, 0, false).await;
-    let bad = took(&world, 100_000, true).await;
-    // Far more than it takes, far less than row by row.
-    assert!(bad < clean * 6 + Duration::from_millis(500), "{bad:?}, {clean:?} without");
 }
 
 async fn types_are_those_of_the_table(mut world: World) {
@@ -478,6 +262,22 @@ async fn numbers_keep_all_their_digits(mut world: World) {
         ))
         .await;
     assert_eq!(json!(rows), json!([[true, number, true, true]]));
+}
+
+async fn of_a_key_that_stands_twice_the_last_one_counts(mut world: World) {
+    let json_type = if world.is_duckdb() { "JSON" } else { "JSONB" };
+    world
+        .execute(&format!(
+            "CREATE TABLE public.twice (id INTEGER PRIMARY KEY, n INTEGER, doc {json_type}, data {json_type})"
+        ))
+        .await;
+    world.start_with(with_files(&world)).await;
+    let element = r#"[{"id":1,"n":1,"n":2,"doc":{"a":[{"b":1,"b":2}]}}]"#;
+    let job = world.run(&from_file(&world, "twice", element)).await;
+    assert_eq!(job["status"], "completed", "{job}");
+    let sql = "SELECT n, CAST(doc->'a'->0->>'b' AS INTEGER) AS b, CAST(data->>'n' AS INTEGER) AS w
+               FROM public.twice";
+    assert_eq!(json!(world.ask(sql).await), json!([[2, 2, 2]]));
 }
 
 async fn what_is_no_whole_number_is_not_rounded_to_one(mut world: World) {
@@ -622,15 +422,6 @@ async fn generated_columns_are_left_to_the_table(mut world: World) {
     assert_eq!(json!(world.ask("SELECT id, a, twice FROM public.sums").await), json!([[1, 4, 8]]));
 }
 
-async fn nothing_stored_is_a_failure(mut world: World) {
-    things(&world).await;
-    world.start().await;
-    let job = world.run(&inline("things", &json!([{ "id": "x" }, { "id": "y" }]))).await;
-    assert_eq!(job["status"], "failed", "{job}");
-    assert_eq!(job["error_code"], "ERROR303");
-    assert_eq!(failed(&job).len(), 2);
-}
-
 async fn an_empty_array_is_done(mut world: World) {
     world.start().await;
     let job = world.run(&inline("ads", &json!([]))).await;
@@ -662,14 +453,46 @@ async fn elements_with_many_shapes_are_stored(mut world: World) {
     assert_eq!(json!(rows), json!([[100, 40, 133]]));
 }
 
-async fn failed_items_beyond_what_is_kept_are_counted(mut world: World) {
-    let limits = Limits { failed_items: 15, batch_rows: 10, ..Limits::default() };
+async fn an_array_deep_within_is_found_by_its_path(mut world: World) {
+    world.start().await;
+    let mut order = inline(
+        "ads",
+        &json!({
+            "a": { "e": [{ "id": "no" }], "b": { "c": { "x": [], "d": { "e": [{ "id": "yes" }] } } } },
+        }),
+    );
+    order["source"]["json_path"] = json!("a.b.c.d.e");
+    let job = world.run(&order).await;
+    assert_eq!(job["status"], "completed", "{job}");
+    assert_eq!(json!(world.ask("SELECT id FROM public.ads").await), json!([["yes"]]));
+    order["source"]["json_path"] = json!("a.b.c.d.f");
+    let job = world.run(&order).await;
+    assert_eq!(job["error_code"], "ERROR303", "{job}");
+}
+
+async fn no_more_jobs_run_at_once_than_may(mut world: World) {
+    let limits = Limits { running: 2, ..Limits::default() };
     world.start_with(Config { limits, ..World::config() }).await;
-    let mut elements: Vec<Value> = (0..40).map(Value::from).collect();
-    elements.push(json!({ "id": "good" }));
-    let job = world.run(&inline("ads", &json!(elements))).await;
-    assert_eq!(job["status"], "partial", "{job}");
-    assert_eq!(job["progress"]["failed_count"], 40);
-    assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), (0..15).collect::<Vec<_>>());
-    assert_eq!(job["failed_items_omitted"], 25);
+    let pause = Some(Duration::from_millis(40));
+    let site = Site::serve(move |_, _| Answer {
+        pause,
+        ..Answer::ok(r#"[{"id":"a"},{"id":"bcdefghi"}]"#)
+    })
+    .await;
+    for number in 0..5 {
+        let mut order = from_url("ads", &site.url("/x"), "");
+        order["job_id"] = json!(format!("job-{number}"));
+        assert_eq!(world.post(&order).await.0, 200);
+    }
+    let held = "SELECT count(*) AS n FROM kodus_workflow.writer_jobs
+                WHERE held_by IS NOT NULL AND completed_at IS NULL";
+    let open = "SELECT count(*) AS n FROM kodus_workflow.writer_jobs WHERE completed_at IS NULL";
+    let mut most = json!(0);
+    while json!(world.ask(open).await) != json!([[0]]) {
+        let now = world.ask(held).await[0][0].clone();
+        most = json!(most.as_i64().max(now.as_i64()));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(most, 2);
+    assert_eq!(world.end_of("job-4").await["status"], "completed");
 }

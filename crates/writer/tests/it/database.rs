@@ -2,12 +2,15 @@
 
 use serde_json::json;
 
-use crate::support::{Line, World, failed, inline};
+use crate::support::{World, failed, inline};
 
 lavra_testkit::on_servers!(
     identifiers_are_the_catalogs_whatever_they_hold,
     types_of_the_users_own_are_known,
     a_trigger_that_raises_fails_its_rows_only,
+    what_the_table_looks_at_with_the_commit_fails_its_rows_only,
+    of_two_rows_that_want_one_second_key_the_later_one_fails,
+    what_is_wrong_with_a_table_is_told_without_values,
     an_insert_that_fails_between_two_pieces_goes_on_after_the_first,
     two_writers_of_the_same_keys_do_not_stop_each_other,
     only_tables_that_were_opened_are_written,
@@ -70,21 +73,109 @@ async fn a_trigger_that_raises_fails_its_rows_only(mut world: World) {
         .execute(
             "CREATE TABLE public.watched (id int PRIMARY KEY, v text);
              CREATE FUNCTION public.watch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-                 IF NEW.v = 'no' THEN RAISE EXCEPTION 'v is no'; END IF; RETURN NEW; END $$;
+                 IF NEW.v = 'assert' THEN ASSERT false, 'v is assert'; END IF;
+                 IF NEW.v <> 'yes' THEN RAISE EXCEPTION 'v is %', NEW.v USING ERRCODE = NEW.v; END IF;
+                 RETURN NEW; END $$;
              CREATE TRIGGER watch BEFORE INSERT ON public.watched FOR EACH ROW EXECUTE FUNCTION public.watch()",
         )
         .await;
     world.start().await;
-    let job = world
-        .run(&inline(
-            "watched",
-            &json!([
-                { "id": 1, "v": "yes" }, { "id": 2, "v": "no" }, { "id": 3, "v": "yes" },
-            ]),
-        ))
-        .await;
-    assert_eq!(failed(&job)[&1]["error"], "v is no", "{job}");
+    // The code of a plain RAISE, those that people make up, and one of another language.
+    let values = ["yes", "P0001", "LV001", "45000", "99999", "38000", "assert", "yes"];
+    let elements: Vec<_> =
+        values.iter().enumerate().map(|(id, v)| json!({ "id": id, "v": v })).collect();
+    let job = world.run(&inline("watched", &json!(elements))).await;
+    let items = failed(&job);
+    assert_eq!(items.keys().copied().collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6], "{job}");
+    for (index, item) in items {
+        assert_eq!(item["error"], format!("v is {}", values[index as usize]));
+    }
     assert_eq!(world.count("public.watched").await, 2);
+}
+
+async fn what_the_table_looks_at_with_the_commit_fails_its_rows_only(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.shops (id int PRIMARY KEY); INSERT INTO public.shops VALUES (1), (2);
+             CREATE TABLE public.sales (id int PRIMARY KEY,
+                shop int REFERENCES public.shops DEFERRABLE INITIALLY DEFERRED)",
+        )
+        .await;
+    world.start().await;
+    for (operation, first) in [("upsert", 0), ("insert", 10_000)] {
+        let shop = |n: u32| if [7, 1203].contains(&n) { 3 } else { 1 + n % 2 };
+        let elements: Vec<_> =
+            (0..2500).map(|n| json!({ "id": first + n, "shop": shop(n) })).collect();
+        let mut order = inline("sales", &json!(elements));
+        order["config"]["operation"] = json!(operation);
+        let job = world.run(&order).await;
+        assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [7, 1203], "{job}");
+    }
+    assert_eq!(world.count("public.sales").await, 2 * 2498);
+}
+
+/// Also where two connections could write them, and where one of them looks strange.
+async fn of_two_rows_that_want_one_second_key_the_later_one_fails(mut world: World) {
+    world.execute("CREATE TABLE public.named (id int PRIMARY KEY, name text UNIQUE, n int)").await;
+    world.start().await;
+    for round in 0..12 {
+        let name = |n: u32| format!("{round} {}", if n == 2400 { 5 + round } else { n });
+        // Which of them a connection gets depends on their ids.
+        let mut elements: Vec<_> =
+            (0..2500).map(|n| json!({ "id": 3000 * round + n, "name": name(n), "n": 1 })).collect();
+        if round == 0 {
+            elements[5]["n"] = json!(" 1 ");
+        }
+        let job = world.run(&inline("named", &json!(elements))).await;
+        assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [2400], "{round}: {job}");
+    }
+}
+
+async fn what_is_wrong_with_a_table_is_told_without_values(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.broken (id text PRIMARY KEY);
+             CREATE FUNCTION public.break() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 RAISE EXCEPTION 'no' USING ERRCODE = '42000', DETAIL = NEW.id; END $$;
+             CREATE TRIGGER break BEFORE INSERT ON public.broken FOR EACH ROW EXECUTE FUNCTION public.break()",
+        )
+        .await;
+    world.start().await;
+    let job = world.run(&inline("broken", &json!([{ "id": "marker-1" }]))).await;
+    assert_eq!(job["error_code"], "ERROR303", "{job}");
+    assert!(!job["error_message"].as_str().unwrap().contains("marker"), "{job}");
+}
+
+/// Policies bind neither superusers nor owners, so the writer is someone else here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_that_a_policy_refuses_is_a_failed_item() {
+    let mut world = World::on_postgres().await;
+    world
+        .execute(
+            "CREATE TABLE public.guarded (id int PRIMARY KEY, owner text);
+             ALTER TABLE public.guarded ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY own ON public.guarded USING (owner = 'me') WITH CHECK (owner = 'me');
+             INSERT INTO public.guarded VALUES (1, 'you');
+             DO $$ DECLARE name text := 'of_' || current_database(); own text; BEGIN
+                 EXECUTE format('CREATE ROLE %I IN ROLE pg_read_all_data, pg_write_all_data', name);
+                 FOREACH own IN ARRAY ARRAY['kodus_workflow.writer_jobs', 'lavra.secrets',
+                     'kodus_workflow.writer_failed_items', 'kodus_workflow.writer_processes'] LOOP
+                     EXECUTE format('ALTER TABLE %s OWNER TO %I', own, name);
+                 END LOOP;
+                 EXECUTE format('ALTER DATABASE %I SET role = %I', current_database(), name);
+             END $$",
+        )
+        .await;
+    world.start().await;
+    let elements = json!([
+        { "id": 1, "owner": "me" }, { "id": 2, "owner": "me" }, { "id": 3, "owner": "you" },
+    ]);
+    let job = world.run(&inline("guarded", &elements)).await;
+    let items = failed(&job);
+    assert_eq!(items.keys().copied().collect::<Vec<_>>(), [0, 2], "{job}");
+    assert!(items[&2]["error"].as_str().unwrap().contains("policy"), "{job}");
+    let rows = world.ask("SELECT id, owner FROM public.guarded ORDER BY id").await;
+    assert_eq!(json!(rows), json!([[1, "you"], [2, "me"]]));
 }
 
 /// The first piece has a bad row, the second loses against others until the whole job is begun again.
@@ -382,45 +473,4 @@ async fn a_table_that_someone_else_makes_meanwhile_is_written(mut world: World) 
     });
     assert_eq!(job["status"], "completed", "{job}");
     assert_eq!(world.count("public.made").await, 1);
-}
-
-/// The line is cut while the server is still busy with a COMMIT, which it carries out all the same.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_insert_whose_commit_was_on_its_way_is_stored_once() {
-    let mut world = World::on_postgres().await;
-    world
-        .execute(
-            "CREATE TABLE public.once (id int);
-             CREATE SEQUENCE public.commits;
-             CREATE FUNCTION public.be_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-                 IF nextval('public.commits') = 1 THEN PERFORM pg_sleep(3); END IF;
-                 RETURN NULL;
-             END $$;
-             CREATE CONSTRAINT TRIGGER be_slow AFTER INSERT ON public.once
-                 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.be_slow()",
-        )
-        .await;
-    let line = Line::to_the_server().await;
-    world.start_through(&line).await;
-    let mut order = inline("once", &json!([{ "id": 1 }, { "id": 2 }, { "id": 3 }]));
-    order["config"] = json!({ "table": "once", "operation": "insert" });
-    let (_, answer) = world.post(&order).await;
-    let is_busy = "SELECT count(*)::int AS n FROM pg_stat_activity
-                   WHERE datname = current_database() AND wait_event = 'PgSleep'";
-    while json!(world.ask(is_busy).await) != json!([[1]]) {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    line.cut();
-    // Who asks how it is going may meet a line that is cut, too.
-    let path = format!("/status/{}", answer["job_id"].as_str().unwrap());
-    let job = loop {
-        match world.get(&path).await {
-            (200, job) if job["status"] != "processing" => break job,
-            (200 | 500, _) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
-            other => panic!("{other:?}"),
-        }
-    };
-    assert_eq!(job["status"], "completed", "{job}");
-    assert_eq!(job["progress"]["success_count"], 3, "{job}");
-    assert_eq!(world.count("public.once").await, 3);
 }

@@ -5,7 +5,9 @@
 mod api;
 mod contract;
 mod database;
+mod failed;
 mod fleet;
+mod lost;
 mod packed;
 mod refused;
 mod restart;

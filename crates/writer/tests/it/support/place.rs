@@ -237,8 +237,11 @@ impl World {
                 text.push_str(&Value::from(row).to_string());
             }
         }
-        let secrets = "SELECT name, CAST(sealed AS VARCHAR) AS sealed FROM lavra.secrets";
-        for row in self.ask(secrets).await {
+        // Such that what is not sealed can be read in it.
+        let sealed =
+            if self.is_duckdb() { "CAST(sealed AS VARCHAR)" } else { "encode(sealed, 'escape')" };
+        let secrets = format!("SELECT name, {sealed} AS sealed FROM lavra.secrets");
+        for row in self.ask(&secrets).await {
             text.push_str(&Value::from(row).to_string());
         }
         text
@@ -271,4 +274,15 @@ pub(crate) fn from_url(table: &str, url: &str, path: &str) -> Value {
 pub(crate) fn failed(job: &Value) -> BTreeMap<u64, Value> {
     let items = job["failed_items"].as_array().unwrap();
     items.iter().map(|item| (item["index"].as_u64().unwrap(), item.clone())).collect()
+}
+
+/// A table that does not take everything.
+pub(crate) async fn things(world: &World) {
+    world
+        .execute(
+            "CREATE TABLE public.things (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL,
+                price DECIMAL(10,2), seen TIMESTAMP, note VARCHAR DEFAULT 'none',
+                CHECK (price >= 0))",
+        )
+        .await;
 }
