@@ -15,6 +15,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// A row as a whole. A column of the same name would be taken for it, so none is likely to have it.
 const ROW: &str = "lavra_whole_row";
 
+const ONE_SELECT: &str = "it must be one SELECT: nothing is changed by it";
+
 /// The answer to a question: rows in the order of the columns.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Answer {
@@ -57,6 +59,9 @@ async fn ask_postgres(pg: &Pg, time: Duration, sql: &str, limit: usize) -> Resul
     let operation = "answer the query";
     let failed = |source: tokio_postgres::Error| match source.code() {
         Some(&SqlState::QUERY_CANCELED) => too_long(time),
+        Some(&SqlState::SYNTAX_ERROR) if !begins_as_a_select(sql) => {
+            Error::Config(ONE_SELECT.into())
+        }
         _ => Error::Postgres { operation, source },
     };
     let mut client = pg.client().await?;
@@ -82,18 +87,21 @@ async fn ask_duck(duck: &Duck, time: Duration, sql: &str, limit: usize) -> Resul
                 [&sql],
                 |row| row.get(0),
             )?;
-            let parsed: Value = serde_json::from_str(&parsed).unwrap_or_default();
-            if parsed.get("error").and_then(Value::as_bool) != Some(false) {
-                let text = parsed.get("error_message").and_then(Value::as_str);
-                return Ok(Err(text.unwrap_or("only a SELECT can be asked").to_owned()));
+            if let Err(refusal) = one_select(&serde_json::from_str(&parsed).unwrap_or_default()) {
+                return Ok(Err(refusal));
             }
             let wrapped = format!(
                 "SELECT CAST(to_json({ROW}) AS VARCHAR) FROM ({sql}\n) AS {ROW} LIMIT {limit}"
             );
-            let mut statement = connection.prepare(&wrapped)?;
-            let lines: duckdb::Result<Vec<String>> =
-                statement.query_map([], |row| row.get(0))?.collect();
-            lines.map(Ok)
+            let lines = |sql: &str| -> duckdb::Result<Vec<String>> {
+                connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+            };
+            match lines(&wrapped) {
+                Err(error) if error.to_string().contains(ROW) => {
+                    Ok(Err(as_it_was_typed(connection, &sql, &error)))
+                }
+                answered => answered.map(Ok),
+            }
         })
         .await;
     match found {
@@ -105,6 +113,40 @@ async fn ask_duck(duck: &Duck, time: Duration, sql: &str, limit: usize) -> Resul
         }
         Err(error) => Err(error),
     }
+}
+
+/// Whether a text that was read is one SELECT; if not, why it is refused.
+fn one_select(read: &Value) -> Result<(), String> {
+    let text = |name: &str| read.get(name).and_then(Value::as_str);
+    let statements = read.get("statements").and_then(Value::as_array);
+    if read.get("error").and_then(Value::as_bool) == Some(false) {
+        return match statements {
+            Some(statements) if statements.len() == 1 => Ok(()),
+            _ => Err(ONE_SELECT.into()),
+        };
+    }
+    Err(match (text("error_type"), text("error_message")) {
+        (Some("parser"), Some(message)) => message.to_owned(),
+        _ => ONE_SELECT.into(),
+    })
+}
+
+/// What is wrong with a query, without what stands around it here.
+fn as_it_was_typed(connection: &Connection, sql: &str, error: &duckdb::Error) -> String {
+    let plain = connection.prepare(sql).err().map(|error| error.to_string());
+    plain.unwrap_or_else(|| {
+        let text = error.to_string();
+        text.split("\n\nLINE ").next().unwrap_or_default().to_owned()
+    })
+}
+
+/// Whether the first word is one that a question begins with.
+fn begins_as_a_select(sql: &str) -> bool {
+    let word: String = sql.chars().take_while(char::is_ascii_alphabetic).collect();
+    word.is_empty()
+        || ["select", "with", "values", "table"]
+            .iter()
+            .any(|known| word.eq_ignore_ascii_case(known))
 }
 
 fn too_long(time: Duration) -> Error {

@@ -11,9 +11,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// `lasting` where waiting does not help: a wrong password, an unknown database.
-    #[error("PostgreSQL at {host} cannot be reached: {reason}; {}", advice(*.lasting))]
-    Unreachable { host: String, reason: String, lasting: bool },
+    /// `refusal` where waiting does not help: a wrong password, an unknown database.
+    #[error("PostgreSQL at {host} cannot be reached: {reason}; {}", advice(.refusal.as_ref()))]
+    Unreachable { host: String, reason: String, refusal: Option<Refusal> },
 
     #[error("{} is in use by {holder}; {}", path.display(), instead(.holder))]
     Held { path: PathBuf, holder: Holder },
@@ -52,11 +52,27 @@ pub enum Error {
     Thread(String),
 }
 
-fn advice(lasting: bool) -> &'static str {
-    if lasting {
-        "look at the user, the password and the database in --database (or in DB_*)"
-    } else {
-        "is it running, and is that its address? --database (or DB_*) says another"
+/// What a server that answers does not let us in for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no database of this name.
+    NoDatabase(String),
+    /// There is no such role, or its password is another: a server does not tell which.
+    NotThatRole(String),
+    Other,
+}
+
+fn advice(refusal: Option<&Refusal>) -> String {
+    let made = "(docs/operations.md#postgresql), --database (or DB_*) says another";
+    match refusal {
+        None => "is it running, and is that its address? --database (or DB_*) says another".into(),
+        Some(Refusal::NoDatabase(name)) => format!("CREATE DATABASE {name} makes it {made}"),
+        Some(Refusal::NotThatRole(name)) => {
+            format!("is that the password? CREATE ROLE {name} LOGIN makes a role {made}")
+        }
+        Some(Refusal::Other) => {
+            "look at the user, the password and the database in --database (or in DB_*)".into()
+        }
     }
 }
 
@@ -103,7 +119,7 @@ impl Error {
     /// restarts, a connection is cut, the disk is full for now.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { lasting, .. } => !lasting,
+            Self::Unreachable { refusal, .. } => refusal.is_none(),
             Self::Timeout { .. } | Self::DiskFull { .. } => true,
             Self::Migration { source, .. } => source.is_transient(),
             Self::Postgres { source, .. } => match source.code() {

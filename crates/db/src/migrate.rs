@@ -73,6 +73,16 @@ pub async fn migrate(database: &Database, migrations: &[Migration]) -> Result<Ap
     }
 }
 
+/// The ids that [`migrate`] would apply; nothing is changed.
+pub async fn unapplied(database: &Database, migrations: &[Migration]) -> Result<Vec<String>> {
+    let recorded = match database {
+        Database::Postgres(pg) => recorded_on_postgres(pg).await?,
+        Database::Duck(duck) => recorded_on_duckdb(duck).await?,
+    };
+    let missing = missing(migrations, &recorded.unwrap_or_default())?;
+    Ok(missing.iter().map(|migration| migration.id.to_string()).collect())
+}
+
 /// The whole schema as a script for Terraform, Liquibase, Supabase or psql. Each migration asks first
 /// whether it is recorded, so that the script can be applied again, also that of a later version.
 pub fn print(migrations: &[Migration], schema: &Schema) -> String {
@@ -120,19 +130,28 @@ fn at(migration: &Migration, error: Error) -> Error {
     Error::Migration { id: migration.id.to_string(), source: Box::new(error) }
 }
 
-async fn on_postgres(pg: &Pg, migrations: &[Migration]) -> Result<Applied> {
-    let operation = "migrate the database";
-    let failed = |source| Error::Postgres { operation, source };
+/// What is recorded, or `None` where there is no record.
+async fn recorded_on_postgres(pg: &Pg) -> Result<Option<BTreeSet<String>>> {
+    let operation = "read which migrations were applied";
     let ledger = format!("{}.schema_migrations", pg.schema());
     let exists = pg
         .query(operation, "SELECT to_regclass($1) IS NOT NULL", &[(&ledger as _, Type::TEXT)])
         .await?;
-    if exists.first().is_some_and(|row| row.get(0)) {
-        let rows = pg.query(operation, READ, &[]).await?;
-        let applied = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>();
-        if missing(migrations, &applied.map_err(failed)?)?.is_empty() {
-            return Ok(Vec::new());
-        }
+    if !exists.first().is_some_and(|row| row.get(0)) {
+        return Ok(None);
+    }
+    let rows = pg.query(operation, READ, &[]).await?;
+    let recorded = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>();
+    recorded.map(Some).map_err(|source| Error::Postgres { operation, source })
+}
+
+async fn on_postgres(pg: &Pg, migrations: &[Migration]) -> Result<Applied> {
+    let operation = "migrate the database";
+    let failed = |source| Error::Postgres { operation, source };
+    if let Some(recorded) = recorded_on_postgres(pg).await?
+        && missing(migrations, &recorded)?.is_empty()
+    {
+        return Ok(Vec::new());
     }
 
     let mut client = pg.client().await?;
@@ -164,10 +183,9 @@ async fn on_postgres(pg: &Pg, migrations: &[Migration]) -> Result<Applied> {
     Ok(done)
 }
 
-async fn on_duckdb(duck: &Duck, migrations: &[Migration]) -> Result<Applied> {
-    let operation = "migrate the database";
-    let schema = duck.schema().clone();
-    let exists_in = schema.name().to_owned();
+async fn recorded_on_duckdb(duck: &Duck) -> Result<Option<BTreeSet<String>>> {
+    let operation = "read which migrations were applied";
+    let exists_in = duck.schema().name().to_owned();
     let exists: bool = duck
         .read(operation, move |connection| {
             // `information_schema` would tell the same, in five times the time.
@@ -177,16 +195,22 @@ async fn on_duckdb(duck: &Duck, migrations: &[Migration]) -> Result<Applied> {
             connection.query_row(sql, [exists_in], |row| row.get(0))
         })
         .await?;
-    let mut applied = BTreeSet::new();
-    if exists {
-        let read = duck.sql(READ);
-        let job = move |connection: &duckdb::Connection| {
-            let mut statement = connection.prepare(&read)?;
-            statement.query_map([], |row| row.get(0))?.collect()
-        };
-        applied = duck.read(operation, job).await?;
+    if !exists {
+        return Ok(None);
     }
-    let missing = missing(migrations, &applied)?;
+    let read = duck.sql(READ);
+    let job = move |connection: &duckdb::Connection| {
+        let mut statement = connection.prepare(&read)?;
+        statement.query_map([], |row| row.get(0))?.collect()
+    };
+    duck.read(operation, job).await.map(Some)
+}
+
+async fn on_duckdb(duck: &Duck, migrations: &[Migration]) -> Result<Applied> {
+    let schema = duck.schema().clone();
+    let recorded = recorded_on_duckdb(duck).await?;
+    let exists = recorded.is_some();
+    let missing = missing(migrations, &recorded.unwrap_or_default())?;
     if missing.is_empty() {
         return Ok(Vec::new());
     }

@@ -1,7 +1,7 @@
 //! What can go wrong.
 
 use crate::machine::Illegal;
-use crate::source::Mistakes;
+use crate::source::{Mistakes, Source};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -28,10 +28,16 @@ pub enum Error {
     #[error("the export failed: {0}")]
     Export(#[source] Box<dyn std::error::Error + Send + Sync>),
 
-    #[error("nothing of {0:?} was extracted here; `lavra extract run {0}` does it")]
+    #[error("nothing of {0:?} was extracted here; {command} does it", command = run_of(.0))]
     NothingExtracted(String),
 
     /// A request of the user that makes no sense.
     #[error("{0}")]
     Invalid(String),
+}
+
+/// The command that extracts a source, which is known by its name or by its file.
+fn run_of(source: &str) -> String {
+    let which = if Source::built_in_names().contains(&source) { source } else { "--source FILE" };
+    format!("`lavra extract run {which} --from MONTH --to MONTH`")
 }

@@ -27,6 +27,7 @@ pub use bell::Bell;
 pub use error::{Error, Result};
 pub use migrations::MIGRATIONS;
 pub use orchestrator::Orchestrator;
+pub use probe::TARGET as PROXY_TEST_URL;
 pub use service::Fleet;
 pub use task::{FleetRun, RunOrder};
 pub use words::UnknownWord;

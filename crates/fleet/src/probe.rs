@@ -6,7 +6,7 @@ use crate::model::Proxy;
 use crate::service::{LONGEST_TEST, Tested};
 
 /// Answers to everyone, and says nothing about who asks.
-pub(crate) const TARGET: &str = "http://www.gstatic.com/generate_204";
+pub const TARGET: &str = "http://www.gstatic.com/generate_204";
 
 /// One request through it to `target`.
 pub(crate) async fn proxy(proxy: &Proxy, password: Option<&SecretString>, target: &str) -> Tested {

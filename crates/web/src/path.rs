@@ -1,6 +1,5 @@
 //! Ids in paths.
 
-use std::fmt::Display;
 use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, Path};
@@ -14,7 +13,7 @@ pub(crate) struct Id<T>(pub(crate) T);
 
 impl<T, S> FromRequestParts<S> for Id<T>
 where
-    T: FromStr<Err: Display>,
+    T: FromStr,
     S: Send + Sync,
 {
     type Rejection = Problem;
@@ -22,7 +21,8 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let bad = |detail: String| Problem::new(Code::BadId, detail);
         let Ids([text]) = Ids::from_request_parts(parts, state).await?;
-        text.parse().map(Self).map_err(|error| bad(format!("{text:?} is not an id: {error}")))
+        let wrong = || bad(format!("{text:?} is not an id: copy it whole, as the lists show it"));
+        text.parse().map(Self).map_err(|_| wrong())
     }
 }
 

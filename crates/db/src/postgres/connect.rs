@@ -10,11 +10,14 @@ use deadpool_postgres::{
 use secrecy::{ExposeSecret, SecretString};
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::Pg;
-use crate::{Error, Result, tls};
+use crate::{Error, Refusal, Result, tls};
 
+/// The first version that has all that the tables need.
+const OLDEST: i32 = 15;
 const POOL_SIZE: usize = 16;
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 const POOL_WAIT: Duration = Duration::from_secs(10);
@@ -49,11 +52,11 @@ impl Dial {
     }
 
     pub(super) fn unreachable(&self, error: &PoolError) -> Error {
-        let (mut lasting, host) = (false, self.host.clone());
+        let (mut refusal, host) = (None, self.host.clone());
         let reason = match error {
             PoolError::Backend(error) => {
                 let reason = reason(error);
-                lasting = is_lasting(error, &reason);
+                refusal = self.refusal(error, &reason);
                 reason
             }
             PoolError::Timeout(TimeoutType::Wait) => {
@@ -64,7 +67,24 @@ impl Dial {
                 error.to_string()
             }
         };
-        Error::Unreachable { host, reason, lasting }
+        Error::Unreachable { host, reason, refusal }
+    }
+
+    /// Why waiting does not help. A pooler wraps the server's refusal into words of its own.
+    fn refusal(&self, error: &tokio_postgres::Error, reason: &str) -> Option<Refusal> {
+        let code = error.code().map(SqlState::code).unwrap_or_default();
+        let has = |words: &[&str]| words.iter().any(|words| reason.contains(words));
+        let user = self.config.get_user().unwrap_or_default();
+        let lost = has(&["does not exist"]);
+        if code.starts_with("3D") || has(&["no such database"]) || lost && has(&["database \""]) {
+            let name = self.config.get_dbname().unwrap_or(user);
+            return Some(Refusal::NoDatabase(name.to_owned()));
+        }
+        let is_role = code == "28P01" || lost && has(&["role \""]);
+        if is_role || has(&["authentication failed", "no such user"]) {
+            return Some(Refusal::NotThatRole(user.to_owned()));
+        }
+        (code.starts_with("28") || lost).then_some(Refusal::Other)
     }
 }
 
@@ -100,15 +120,6 @@ pub(super) fn reason(error: &tokio_postgres::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Whether waiting does not help. A pooler wraps the server's refusal into words of its own.
-fn is_lasting(error: &tokio_postgres::Error, reason: &str) -> bool {
-    let refused = |code: &str| code.starts_with("28") || code.starts_with("3D");
-    error.code().is_some_and(|state| refused(state.code()))
-        || ["authentication failed", "does not exist", "no such database", "no such user"]
-            .iter()
-            .any(|words| reason.contains(words))
-}
-
 fn is_local(host: &Host) -> bool {
     match host {
         Host::Unix(_) => true,
@@ -134,7 +145,7 @@ pub(super) async fn until_it_answers(pg: &Pg, patience: Duration) -> Result<()> 
     let first = Duration::from_millis(100);
     let mut wait = first;
     loop {
-        let Err(error) = pg.synchronise().await else { return Ok(()) };
+        let Err(error) = pg.synchronise().await else { break };
         if !error.is_transient() || Instant::now() + wait > deadline {
             return Err(error);
         }
@@ -146,6 +157,26 @@ pub(super) async fn until_it_answers(pg: &Pg, patience: Duration) -> Result<()> 
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(Duration::from_secs(2));
     }
+    let operation = "read the server's version";
+    let sql = "SELECT current_setting('server_version_num')::int4";
+    let rows = pg.query(operation, sql, &[]).await?;
+    let number = rows.first().map(|row| row.try_get(0)).transpose();
+    match number.map_err(|source| Error::Postgres { operation, source })? {
+        Some(number) => is_new_enough(&pg.dial.host, number),
+        None => Ok(()),
+    }
+}
+
+/// `number` as in 150004, for 15.4.
+fn is_new_enough(host: &str, number: i32) -> Result<()> {
+    let version = number / 10_000;
+    if version >= OLDEST {
+        return Ok(());
+    }
+    Err(Error::Config(format!(
+        "PostgreSQL at {host} is version {version}, and lavra needs {OLDEST} or later \
+         (docs/operations.md#postgresql)"
+    )))
 }
 
 #[cfg(test)]
@@ -172,6 +203,15 @@ mod tests {
             let url = format!("postgres://u@localhost/d?sslmode={mode}");
             assert_eq!(ssl_mode(&url), SslMode::Require, "{mode}");
         }
+    }
+
+    #[test]
+    fn a_server_that_is_too_old_is_told_with_what_is_needed() {
+        for number in [150_000, 150_004, 180_001] {
+            is_new_enough("db:5432", number).unwrap();
+        }
+        let error = is_new_enough("db:5432", 140_011).unwrap_err().to_string();
+        assert!(error.contains("db:5432 is version 14, and lavra needs 15"), "{error}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ on_each_engine!(
     columns_may_have_any_usual_name,
     more_rows_than_asked_for_are_cut_and_said_so,
     what_is_not_one_select_is_refused,
+    who_asks_wrongly_is_told_of_the_question_and_not_of_what_we_put_around_it,
     what_takes_too_long_is_ended,
 );
 
@@ -66,6 +67,24 @@ async fn what_is_not_one_select_is_refused(place: Place) {
     }
     assert!(is_there(&database).await, "the table is gone");
     assert!(database.ask("SELECT 1 AS n", 1).await.is_ok(), "nothing works any more");
+}
+
+async fn who_asks_wrongly_is_told_of_the_question_and_not_of_what_we_put_around_it(place: Place) {
+    let database = place.ground().await;
+    let said = async |sql: &str| database.ask(sql, 10).await.unwrap_err().to_string();
+    for sql in ["DROP TABLE x", "delete from lavra.secrets", "CREATE TABLE x AS SELECT 1"] {
+        let said = said(sql).await;
+        assert!(said.contains("must be one SELECT"), "{sql}: {said}");
+    }
+    for (sql, part) in [
+        ("SELECT * FROM nowhere", "nowhere"),
+        ("SELECT nothing FROM lavra.secrets", "nothing"),
+        ("SELECT CAST(name AS INTEGER) AS n FROM (SELECT 'x' AS name) AS names", "x"),
+        ("SELEC 1", "SELEC"),
+    ] {
+        let said = said(sql).await;
+        assert!(said.contains(part) && !said.contains("lavra_whole_row"), "{sql}: {said}");
+    }
 }
 
 async fn what_takes_too_long_is_ended(place: Place) {

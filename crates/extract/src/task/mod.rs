@@ -39,7 +39,9 @@ fn source_of(name: &str, definition: Option<&str>, base_url: Option<&str>) -> Re
         source.base_url = Url::parse(text)
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https"))
-            .ok_or_else(|| Error::Invalid(format!("base_url {text:?} is no http URL")))?;
+            .ok_or_else(|| {
+                Error::Invalid(format!("base_url {text:?} is no http URL: as in https://host/api"))
+            })?;
     }
     Ok(source)
 }

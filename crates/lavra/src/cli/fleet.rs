@@ -1,6 +1,8 @@
 //! `lavra fleet`.
 
-use clap::{Args, Subcommand};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+use lavra_fleet::settings::ProxyFailures;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Fleet {
@@ -37,20 +39,42 @@ pub(crate) enum Fleet {
         /// Retries of a phase before a mission fails for good.
         #[arg(long, value_name = "N")]
         max_retries: Option<i32>,
-        /// Which failures deactivate a proxy: total or consecutive.
+        /// Which failures deactivate a proxy.
         #[arg(long, value_name = "WHICH")]
+        #[arg(value_parser = PossibleValuesParser::new(ProxyFailures::WORDS))]
         proxy_failures: Option<String>,
     },
     /// What happened in the fleet, newest first.
     Log(FleetLog),
     /// A report: failures, workers or proxies.
     Report {
-        /// Which: failures, workers or proxies.
-        name: String,
+        /// Which.
+        name: Report,
         /// How many hours back [default: 24 for failures, 168 otherwise].
         #[arg(long, value_name = "N")]
         hours: Option<i64>,
     },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Report {
+    /// Missions that failed, and why
+    Failures,
+    /// What each worker did, and how well
+    Workers,
+    /// What each proxy did, and how well
+    Proxies,
+}
+
+impl Report {
+    /// As its path has it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Failures => "failures",
+            Self::Workers => "workers",
+            Self::Proxies => "proxies",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,8 @@
 //! `lavra key`.
 
 use clap::Subcommand;
+use clap::builder::PossibleValuesParser;
+use lavra_web::access::Role;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Key {
@@ -8,8 +10,8 @@ pub(crate) enum Key {
     Create {
         /// What it is for.
         name: String,
-        /// What it may: viewer, operator, admin, or writer for programs that work on tasks.
-        #[arg(long)]
+        /// What it may; writer is for programs that work on tasks.
+        #[arg(long, value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
         role: String,
         /// When it ends: 90d, 12h, 1y [default: when it is revoked].
         #[arg(long, value_name = "TIME")]

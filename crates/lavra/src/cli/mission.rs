@@ -2,7 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+use jiff::civil::Date;
+use lavra_fleet::bank::Every;
+use lavra_fleet::model::{Checkpoint, MediaType, MissionStatus};
+
+use super::value::day;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Mission {
@@ -44,25 +50,35 @@ pub(crate) enum Mission {
     Retry {
         #[command(flatten)]
         filter: MissionFilter,
-        /// Where to begin: write, or scrape for all of it [default: write, where the data is there].
+        /// Where to begin [default: write, where the data is there].
         #[arg(long, value_name = "PHASE")]
-        again_from: Option<String>,
+        again_from: Option<Phase>,
     },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Phase {
+    /// Only what was not stored
+    Write,
+    /// All of it
+    Scrape,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MissionAdd {
     /// The first day: 2025-01-31.
-    #[arg(long, value_name = "DAY")]
-    pub(crate) from: String,
+    #[arg(long, value_name = "DAY", value_parser = day)]
+    pub(crate) from: Date,
     /// The last day.
-    #[arg(long, value_name = "DAY")]
-    pub(crate) to: String,
-    /// What a mission covers: a day, week or month of the range, or range for all of it.
+    #[arg(long, value_name = "DAY", value_parser = day)]
+    pub(crate) to: Date,
+    /// What a mission covers of the range; range is all of it.
     #[arg(long, value_name = "SPAN", default_value = "day")]
+    #[arg(value_parser = PossibleValuesParser::new(Every::WORDS))]
     pub(crate) every: String,
-    /// A media type, all, video or image; may stand several times, for a mission each.
+    /// A media type; may stand several times, for a mission each.
     #[arg(long = "media-type", value_name = "TYPE", default_value = "all")]
+    #[arg(value_parser = PossibleValuesParser::new(MediaType::WORDS))]
     pub(crate) media_types: Vec<String>,
     /// A language; may stand several times, for a mission each. `pt,en` is one mission with both.
     #[arg(long = "language", value_name = "CODE", required = true)]
@@ -77,20 +93,20 @@ pub(crate) struct MissionAdd {
 pub(crate) struct MissionFilter {
     /// Ids of missions.
     pub(crate) ids: Vec<String>,
-    /// Only with this status: queued, running, completed, failed or canceled.
-    #[arg(long)]
+    /// Only with this status.
+    #[arg(long, value_parser = PossibleValuesParser::new(MissionStatus::WORDS))]
     pub(crate) status: Option<String>,
     /// Only those of the bank: never queued.
     #[arg(long)]
     pub(crate) bank: bool,
-    /// Only at this checkpoint: atribuido, extracao, armazenamento or finalizado.
-    #[arg(long)]
+    /// Only at this checkpoint.
+    #[arg(long, value_parser = PossibleValuesParser::new(Checkpoint::WORDS))]
     pub(crate) checkpoint: Option<String>,
     /// Only with this error, such as ERROR203.
     #[arg(long, value_name = "CODE")]
     pub(crate) error_code: Option<String>,
-    /// Only of this media type: all, video or image.
-    #[arg(long, value_name = "TYPE")]
+    /// Only of this media type.
+    #[arg(long, value_name = "TYPE", value_parser = PossibleValuesParser::new(MediaType::WORDS))]
     pub(crate) media_type: Option<String>,
     /// Only of this language.
     #[arg(long, value_name = "CODE")]
@@ -99,11 +115,11 @@ pub(crate) struct MissionFilter {
     #[arg(long, value_name = "ID")]
     pub(crate) worker: Option<String>,
     /// Only days at or after this one.
-    #[arg(long, value_name = "DAY")]
-    pub(crate) from: Option<String>,
+    #[arg(long, value_name = "DAY", value_parser = day)]
+    pub(crate) from: Option<Date>,
     /// Only days up to this one.
-    #[arg(long, value_name = "DAY")]
-    pub(crate) to: Option<String>,
+    #[arg(long, value_name = "DAY", value_parser = day)]
+    pub(crate) to: Option<Date>,
     /// All missions; needed where nothing else is said.
     #[arg(long)]
     pub(crate) all: bool,

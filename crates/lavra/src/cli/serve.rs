@@ -36,6 +36,11 @@ pub(crate) struct RunnerArgs {
     #[arg(long, value_name = "PART")]
     pub(crate) only: Vec<Part>,
 
+    /// Where to tell Prometheus what it counts, and whether it lives; no key is asked for [default:
+    /// nowhere].
+    #[arg(long, value_name = "HOST:PORT", env = "LAVRA_RUNNER_METRICS", hide_env_values = true)]
+    pub(crate) metrics: Option<String>,
+
     /// Let tasks call addresses of the inside (loopback, private networks).
     #[arg(long, env = "LAVRA_ALLOW_PRIVATE", hide_env_values = true)]
     pub(crate) allow_private: bool,

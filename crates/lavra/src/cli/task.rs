@@ -1,6 +1,11 @@
 //! `lavra task`.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use lavra_tasks::model::Status;
+
+use super::value::time;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -89,15 +94,15 @@ pub(crate) struct TaskList {
     /// Only of this type.
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
-    /// Only with this status: PENDING, IN_PROGRESS, COMPLETED, FAILED or CANCELLED.
-    #[arg(long)]
+    /// Only with this status.
+    #[arg(long, value_parser = PossibleValuesParser::new(Status::ALL.map(Status::as_str)))]
     pub(crate) status: Option<String>,
     /// Created at or after this time, such as 2025-01-31T08:00:00Z.
-    #[arg(long, value_name = "TIME")]
-    pub(crate) after: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) after: Option<Timestamp>,
     /// Created before this time.
-    #[arg(long, value_name = "TIME")]
-    pub(crate) before: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) before: Option<Timestamp>,
     /// How many at most.
     #[arg(long, value_name = "N", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=500))]

@@ -1,14 +1,20 @@
-//! `lavra doctor`: what is not as it should be, and what to do about it.
+//! `lavra doctor`: what is not as it should be, and what to do about it. It looks, and changes nothing of the
+//! database; of RabbitMQ it makes the queues that are not there, as every process does that talks to it.
 
 use std::time::Duration;
 
-use lavra_db::{Database, Pg};
+use lavra_db::{Database, DuckOptions, Pg, Target};
+use lavra_tasks::{Broker, Tasks};
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::node::{Node, Parts};
+use crate::migrations;
+use crate::node::{broker, open};
 use crate::printer::Printer;
 use crate::settings::Settings;
+
+/// How long a PostgreSQL server that does not answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 struct Finding {
     what: &'static str,
@@ -17,26 +23,15 @@ struct Finding {
 }
 
 pub(crate) async fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
-    let node = Node::open(settings, Parts::default()).await?;
-    let mut findings = vec![Finding {
-        what: "database",
-        good: true,
-        text: format!("{} answers and its schema is up to date", settings.target),
-    }];
-    match &node.database {
-        Database::Postgres(pg) => postgres(pg, &mut findings).await?,
-        Database::Duck(duck) => findings.push(match duck.set_aside() {
-            None => Finding { what: "log", good: true, text: "the file's log is whole".into() },
-            Some(path) => Finding {
-                what: "log",
-                good: false,
-                text: format!("a log that could not be replayed was set aside: {}", path.display()),
-            },
-        }),
-    }
-    if let Some(broker) = node.tasks.broker().cloned() {
-        findings.push(broker_finding(&node, broker).await);
-    }
+    let findings = match &settings.target {
+        // Whoever opens a file makes it.
+        Target::File(path) if !path.exists() => vec![Finding {
+            what: "database",
+            good: false,
+            text: format!("{} is not there yet: `lavra serve` makes it", settings.target),
+        }],
+        Target::File(_) | Target::Postgres(_) => look(settings).await?,
+    };
     let value = json!(
         findings
             .iter()
@@ -49,6 +44,41 @@ pub(crate) async fn run(settings: &Settings, printer: &Printer) -> anyhow::Resul
         .map(|f| vec![if f.good { "ok".into() } else { "look".into() }, f.what.into(), f.text]);
     printer.table(&value, &["", "WHAT", "FINDING"], rows.collect());
     Ok(if bad == 0 { Exit::Done } else { Exit::WorkRemains(format!("{bad} to look at")) })
+}
+
+async fn look(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
+    let database = open(settings, PATIENCE, DuckOptions::default()).await?;
+    let missing = migrations::missing(&database).await?;
+    let up_to_date = missing.is_empty();
+    let mut findings = vec![Finding {
+        what: "database",
+        good: up_to_date,
+        text: if up_to_date {
+            format!("{} answers and its schema is up to date", settings.target)
+        } else {
+            format!(
+                "{} answers, but its schema is not up to date: `lavra migrate` applies {}",
+                settings.target,
+                missing.join(", ")
+            )
+        },
+    }];
+    match &database {
+        Database::Postgres(pg) => postgres(pg, &mut findings).await?,
+        Database::Duck(duck) => findings.push(match duck.set_aside() {
+            None => Finding { what: "log", good: true, text: "the file's log is whole".into() },
+            Some(path) => Finding {
+                what: "log",
+                good: false,
+                text: format!("a log that could not be replayed was set aside: {}", path.display()),
+            },
+        }),
+    }
+    // Who talks to the broker needs the tables.
+    if up_to_date && let Some(broker) = broker(settings) {
+        findings.push(broker_finding(&database, broker).await?);
+    }
+    Ok(findings)
 }
 
 async fn postgres(pg: &Pg, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
@@ -93,9 +123,11 @@ async fn postgres(pg: &Pg, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn broker_finding(node: &Node, broker: lavra_tasks::Broker) -> Finding {
+async fn broker_finding(database: &Database, broker: Broker) -> anyhow::Result<Finding> {
     let stop = tokio_util::sync::CancellationToken::new();
-    let (tasks, ends, runs) = (node.tasks.clone(), stop.clone(), broker.clone());
+    let service = lavra_tasks::Settings { broker: Some(broker.clone()), ..Default::default() };
+    let tasks = Tasks::open(database, service).await?;
+    let (ends, runs) = (stop.clone(), broker.clone());
     let running = tokio::spawn(async move { runs.run(tasks, ends).await });
     for _ in 0..50 {
         if broker.health().connected {
@@ -115,5 +147,6 @@ async fn broker_finding(node: &Node, broker: lavra_tasks::Broker) -> Finding {
         (Some(trouble), false) => format!("RabbitMQ is away: {trouble}"),
         (None, false) => "RabbitMQ did not answer in time".into(),
     };
-    Finding { what: "broker", good: health.connected && health.foreign_queues.is_empty(), text }
+    let good = health.connected && health.foreign_queues.is_empty();
+    Ok(Finding { what: "broker", good, text })
 }

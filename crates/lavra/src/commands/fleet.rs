@@ -53,7 +53,8 @@ pub(crate) async fn run(
         Fleet::Log(args) => log(&client, &args, printer).await?,
         Fleet::Report { name, hours } => {
             let query = query([("hours", hours.map(|hours| hours.to_string()))]);
-            report(&client.get(&format!("/fleet/reports/{name}?{query}")).await?, printer);
+            let path = format!("/fleet/reports/{}?{query}", name.as_str());
+            report(&client.get(&path).await?, printer);
         }
     }
     Ok(Exit::Done)

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use lavra_db::{Database, IDEMPOTENCY, migrate, print_migrations};
-use lavra_tasks::MIGRATIONS;
+use lavra_db::{Database, print_migrations};
 use serde_json::json;
 
 use crate::cli::Migrate;
 use crate::exit::Exit;
+use crate::migrations;
 use crate::printer::Printer;
 use crate::settings::Settings;
 
@@ -16,24 +16,13 @@ pub(crate) async fn run(
     args: &Migrate,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let all = [
-        MIGRATIONS,
-        lavra_fleet::MIGRATIONS,
-        lavra_notify::MIGRATIONS,
-        lavra_web::MIGRATIONS,
-        lavra_writer::MIGRATIONS,
-        &[IDEMPOTENCY],
-    ]
-    .concat();
     if args.print {
-        printer.data(print_migrations(&all, &settings.schema).trim_end());
+        printer.data(print_migrations(&migrations::all(), &settings.schema).trim_end());
         return Ok(Exit::Done);
     }
     let database =
         Database::open(&settings.target, settings.schema.clone(), Duration::from_secs(30)).await?;
-    let mut applied = migrate(&database, &all).await?;
-    let of_sources = lavra_extract::migrations_here(&database).await?;
-    applied.extend(migrate(&database, &of_sources).await?);
+    let applied = migrations::apply(&database, &[]).await?;
     if printer.is_json() {
         printer.json(&json!({ "applied": applied }));
     } else if applied.is_empty() {

@@ -1,11 +1,11 @@
 //! `lavra mission …`.
 
-use anyhow::Context;
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 
+use super::read_file;
 use super::task::{note_more, query, text};
-use crate::cli::{Mission, MissionAdd, MissionFilter, MissionList};
+use crate::cli::{Mission, MissionAdd, MissionFilter, MissionList, Phase};
 use crate::client::Client;
 use crate::exit::{BadUsage, Exit};
 use crate::printer::{Cell, Color, Printer};
@@ -16,13 +16,17 @@ pub(crate) async fn run(
     command: Mission,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
+    // What makes no sense is told before anything is opened.
+    if let Mission::Add(MissionAdd { from, to, .. }) = &command
+        && from > to
+    {
+        return Err(BadUsage(format!("--from {from} --to {to}: it ends before it begins")).into());
+    }
     let client = Client::open(settings).await?;
     match command {
         Mission::Add(args) => add(&client, &args, printer).await?,
         Mission::Import { file, queue } => {
-            let csv = std::fs::read_to_string(&file)
-                .with_context(|| format!("{} cannot be read", file.display()))?;
-            let body = json!({ "csv": csv, "queue": queue });
+            let body = json!({ "csv": read_file("the CSV file", &file)?, "queue": queue });
             made(&client.post("/missions:import", body).await?, printer);
         }
         Mission::List(args) => list(&client, &args, printer).await?,
@@ -40,14 +44,7 @@ pub(crate) async fn run(
             return wish(&client, "cancel", &filter, false, "canceled", printer).await;
         }
         Mission::Retry { filter, again_from } => {
-            let from_scrape = match again_from.as_deref() {
-                None | Some("write") => false,
-                Some("scrape") => true,
-                Some(other) => {
-                    let text = format!("--again-from is scrape or write, not {other:?}");
-                    return Err(BadUsage(text).into());
-                }
-            };
+            let from_scrape = again_from == Some(Phase::Scrape);
             return wish(&client, "retry", &filter, from_scrape, "queued again", printer).await;
         }
     }
@@ -58,7 +55,7 @@ async fn add(client: &Client, args: &MissionAdd, printer: &Printer) -> anyhow::R
     let languages: Vec<Vec<&str>> =
         args.languages.iter().map(|set| set.split(',').map(str::trim).collect()).collect();
     let body = json!({
-        "from": args.from, "to": args.to, "every": args.every, "media_types": args.media_types,
+        "from": args.from.to_string(), "to": args.to.to_string(), "every": args.every, "media_types": args.media_types,
         "languages": languages, "queue": args.queue,
     });
     made(&client.post("/missions", body).await?, printer);
@@ -86,8 +83,8 @@ fn conditions(filter: &MissionFilter) -> Map<String, Value> {
         ("media_type", &filter.media_type),
         ("language", &filter.language),
         ("worker", &filter.worker),
-        ("from", &filter.from),
-        ("to", &filter.to),
+        ("from", &filter.from.map(|day| day.to_string())),
+        ("to", &filter.to.map(|day| day.to_string())),
     ] {
         if let Some(value) = value {
             conditions.insert(name.into(), json!(value));

@@ -21,7 +21,8 @@ pub(crate) mod worker;
 pub(crate) mod world;
 pub(crate) mod writer;
 
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
+use std::path::Path;
 
 use anyhow::Context;
 use clap::CommandFactory;
@@ -29,7 +30,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Cli;
-use crate::exit::Exit;
+use crate::exit::{BadUsage, Exit};
 use crate::printer::Printer;
 
 pub(crate) fn completions(shell: clap_complete::Shell, printer: &Printer) {
@@ -48,12 +49,26 @@ pub(crate) fn typed(what: &str, printer: &Printer) -> anyhow::Result<String> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
+/// The text of a file that was named; `what` it is, for the one who named it.
+pub(crate) fn read_file(what: &str, file: &Path) -> Result<String, BadUsage> {
+    std::fs::read_to_string(file).map_err(|error| {
+        let file = file.display();
+        BadUsage(match error.kind() {
+            ErrorKind::NotFound => {
+                format!("{what} {file} is not there: is that its name, seen from this directory?")
+            }
+            ErrorKind::InvalidData => format!("{what} {file} is not text (UTF-8)"),
+            _ => format!("{what} {file} cannot be read: {error}"),
+        })
+    })
+}
+
 /// Reads JSON from an argument, or from stdin for `-`.
 pub(crate) fn json(what: &str, text: &str) -> anyhow::Result<serde_json::Value> {
     let text =
         if text == "-" { std::io::read_to_string(std::io::stdin())? } else { text.to_owned() };
     serde_json::from_str(&text)
-        .map_err(|error| crate::exit::BadUsage(format!("{what} is not JSON: {error}")).into())
+        .map_err(|error| BadUsage(format!("{what} is not JSON: {error}")).into())
 }
 
 /// Cancelled by the first Ctrl-C or SIGTERM; a second one ends the process at once. No signal is

@@ -1,13 +1,15 @@
 //! `lavra schedule …`.
 
 use axum::http::Method;
+use jiff::Timestamp;
+use lavra_tasks::next_time;
 use serde_json::{Value, json};
 
 use super::json as parse;
 use super::task::text;
 use crate::cli::Schedule;
 use crate::client::Client;
-use crate::exit::Exit;
+use crate::exit::{BadUsage, Exit};
 use crate::printer::Printer;
 use crate::settings::Settings;
 
@@ -16,6 +18,10 @@ pub(crate) async fn run(
     command: Schedule,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
+    // What makes no sense is told before anything is opened.
+    if let Schedule::Set { cron, .. } = &command {
+        next_time(cron, Timestamp::now()).map_err(|error| BadUsage(error.to_string()))?;
+    }
     let client = Client::open(settings).await?;
     match command {
         Schedule::List => {

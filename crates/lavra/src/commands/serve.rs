@@ -62,7 +62,13 @@ pub(crate) async fn runner(settings: &Settings, args: &RunnerArgs) -> anyhow::Re
         private_allowed: args.allow_private,
         beyond_loopback: false,
     };
-    let node = Node::open(settings, parts).await?;
+    // A port that is taken is said at once.
+    let metrics = match args.metrics.as_ref().or(settings.metrics.as_ref()) {
+        Some(place) => Some(Place::of("--metrics", place).await?.listen().await?),
+        None => None,
+    };
+    let mut node = Node::open(settings, parts).await?;
+    node.metrics = metrics;
     // Who opens a file also serves it: nobody else can.
     let listener = match &node.database {
         Database::Duck(_) => Some(listen("127.0.0.1:0").await?),

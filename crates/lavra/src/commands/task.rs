@@ -75,8 +75,8 @@ async fn list(client: &Client, args: &TaskList, printer: &Printer) -> anyhow::Re
     let query = query([
         ("type", args.kind.clone()),
         ("status", args.status.clone()),
-        ("created_after", args.after.clone()),
-        ("created_before", args.before.clone()),
+        ("created_after", args.after.map(|time| time.to_string())),
+        ("created_before", args.before.map(|time| time.to_string())),
         ("limit", Some(args.limit.to_string())),
         ("cursor", args.cursor.clone()),
     ]);

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use lavra_extract::source::Source;
 use lavra_worker::{Config, Worker};
 use tokio::net::TcpListener;
+use url::Url;
 
-use super::on_signal;
+use super::{on_signal, read_file};
 use crate::cli::WorkerArgs;
 use crate::exit::{BadUsage, Exit};
 use crate::node::Place;
@@ -14,9 +15,9 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::variables::Variable;
 
-const LISTEN: &str = "127.0.0.1:8100";
-const DATA: &str = "lavra-worker";
-const ADS: &str = "ads";
+pub(crate) const LISTEN: &str = "127.0.0.1:8100";
+pub(crate) const DATA: &str = "lavra-worker";
+pub(crate) const ADS: &str = "ads";
 
 pub(crate) async fn run(
     settings: &Settings,
@@ -81,12 +82,16 @@ fn source(name: &str, base_url: Option<&str>) -> anyhow::Result<Source> {
     let mut source = if name == ADS {
         lavra_worker::ads().map_err(|error| wrong(&error))?
     } else {
-        let text = std::fs::read_to_string(Path::new(name)).map_err(|error| wrong(&error))?;
+        let text = read_file("the source file", Path::new(name))?;
         Source::parse(&text).map_err(|error| wrong(&error))?
     };
     if let Some(url) = base_url {
-        source.base_url =
-            url.parse().map_err(|error| BadUsage(format!("--base-url {url}: {error}")))?;
+        let wrong = || {
+            let text = "it is where the source is, such as http://127.0.0.1:8092/v1";
+            BadUsage(format!("--base-url {url}: {text}"))
+        };
+        let is_http = |url: &Url| matches!(url.scheme(), "http" | "https");
+        source.base_url = url.parse().ok().filter(is_http).ok_or_else(wrong)?;
     }
     Ok(source)
 }

@@ -17,6 +17,7 @@ use crate::node::{Node, Parts, Place, keyring, listen};
 use crate::settings::{Settings, WriterFile};
 use crate::variables::Variable;
 
+pub(crate) const LISTEN: &str = "127.0.0.1:8091";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(mut settings: Settings, args: &Writer) -> anyhow::Result<Exit> {
@@ -106,7 +107,7 @@ async fn api_key(
 }
 
 async fn listener(args: &Writer, file: &WriterFile, has_key: bool) -> anyhow::Result<TcpListener> {
-    let place = args.listen.as_deref().or(file.listen.as_deref()).unwrap_or("127.0.0.1:8091");
+    let place = args.listen.as_deref().or(file.listen.as_deref()).unwrap_or(LISTEN);
     let place = Place::find(place).await?;
     let outside = place.beyond_loopback();
     if let Some(why) = outside.and_then(|address| listen_refusal(address, has_key)) {

@@ -23,8 +23,7 @@ fn mistakes_are_said_with_a_code_and_what_to_do() {
     refused(&place, &["task", "create", "nonsense"], 1, &["error[unknown_task_type]", "cleanup"]);
     refused(&place, &["task", "create", "http", "--payload", "{"], 2, &["--payload is not JSON"]);
     refused(&place, &["task", "show", id], 1, &["error[task_not_found]", id]);
-    refused(&place, &["task", "show", "seven"], 1, &["error[bad_id]"]);
-    refused(&place, &["task", "list", "--status", "RED"], 1, &["bad_query", "PENDING"]);
+    refused(&place, &["task", "show", "123"], 1, &["error[bad_id]", "copy it whole"]);
     refused(
         &place,
         &["serve", "--listen", "0.0.0.0:0"],
@@ -33,9 +32,78 @@ fn mistakes_are_said_with_a_code_and_what_to_do() {
     );
     refused(&place, &["world", "--listen", "0.0.0.0:0"], 2, &["only loopback"]);
     refused(&place, &["--config", "none.toml", "task", "list"], 2, &["bad_usage", "none.toml"]);
-    refused(&place, &["serve", "--listen", "here"], 2, &["HOST:PORT"]);
+    for wrong in ["here", "8080", "127.0.0.1:99999", ":"] {
+        let says = ["error[bad_usage]", wrong, "it is HOST:PORT, such as 127.0.0.1:8080"];
+        refused(&place, &["serve", "--listen", wrong], 2, &says);
+    }
     refused(&place, &["task", "dance"], 2, &["unrecognized subcommand"]);
-    refused(&place, &["schedule", "set", "a", "http", "61 * * * *"], 1, &["not a cron line"]);
+    refused(&place, &["mission", "import", "none.csv"], 2, &["the CSV file none.csv is not there"]);
+    refused(&place, &["sql", "DROP TABLE x"], 1, &["must be one SELECT"]);
+}
+
+#[test]
+fn a_wrong_value_is_told_with_those_there_are_before_anything_is_opened() {
+    let place = Place::on_duckdb();
+    let day = ["--language", "pt", "--to", "2025-01-02"];
+    let add = |from| [&["mission", "add", "--from", from][..], &day].concat();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["key", "create", "a", "--role", "boss"], &["boss", "viewer, operator, admin, writer"]),
+        (&["task", "list", "--status", "DONE"], &["DONE", "PENDING, IN_PROGRESS, COMPLETED"]),
+        (&["task", "list", "--after", "yesterday"], &["yesterday", "2025-01-31T08:00:00Z"]),
+        (&["fleet", "report", "nothing"], &["nothing", "failures, workers, proxies"]),
+        (&["fleet", "settings", "--proxy-failures", "some"], &["total, consecutive"]),
+        (&["mission", "list", "--status", "lost"], &["queued, running, completed"]),
+        (&["mission", "retry", "--again-from", "start"], &["write, scrape"]),
+        (&add("2025-01-03"), &["--from 2025-01-03 --to 2025-01-02", "ends before it begins"]),
+        (&add("31/01/2025"), &["31/01/2025", "2025-01-31"]),
+        (&["schedule", "set", "a", "http", "61 * * * *"], &["error[bad_usage]", "not a cron line"]),
+        (&["extract", "check", "none.toml"], &["the source file none.toml is not there"]),
+        (&["worker", "--source", "none.toml"], &["the source file none.toml is not there"]),
+        (&["worker", "--base-url", "nonsense"], &["--base-url nonsense", "such as http://"]),
+        (&["worker", "--base-url", "localhost:80"], &["--base-url", "such as http://"]),
+        (&["world", "--fault", "nonsense=1"], &["no fault \"nonsense\"", "too_many"]),
+    ];
+    for (args, says) in cases {
+        refused(&place, args, 2, says);
+    }
+    assert!(!place.directory.path().join("lavra.duckdb").exists(), "something was opened");
+}
+
+#[test]
+fn a_doctor_looks_and_changes_nothing() {
+    let place = Place::on_duckdb();
+    let file = place.directory.path().join("lavra.duckdb");
+    let looked = |place: &Place, says: &str, code| {
+        let output = place.run(&["doctor"]);
+        let found = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(found.contains(says), "it does not say {says:?}: {found}");
+    };
+    looked(&place, "is not there yet", 3);
+    assert!(!file.exists(), "it was made by looking");
+    place.json(&["migrate"]);
+    looked(&place, "its schema is up to date", 0);
+
+    let server = Place::on_postgres();
+    for _ in 0..2 {
+        looked(&server, "its schema is not up to date", 3);
+    }
+    server.json(&["migrate"]);
+    looked(&server, "its schema is up to date", if has_statistics(&server) { 0 } else { 3 });
+}
+
+/// Whether the server has what a doctor looks for beside.
+fn has_statistics(place: &Place) -> bool {
+    let asked = "SELECT count(*) AS n FROM pg_extension WHERE extname = 'pg_stat_statements'";
+    place.json(&["sql", asked])[0]["n"] != 0
+}
+
+#[test]
+fn whoever_opens_a_database_makes_all_of_its_tables() {
+    for place in [Place::on_duckdb(), Place::on_postgres()] {
+        place.json(&["task", "list"]);
+        assert_eq!(place.json(&["migrate"])["applied"], serde_json::json!([]));
+    }
 }
 
 #[test]

@@ -140,9 +140,19 @@ fn what_makes_no_sense_is_refused_before_anything_is_opened() {
         }
     }
     assert!(!place.directory.path().join("lavra.duckdb").exists(), "nothing was opened");
-    let audited = place.run(&["extract", "audit", "pncp"]);
-    assert!(said(&audited).contains("nothing of \"pncp\" was extracted here"), "{audited:?}");
-    assert!(said(&audited).contains("error[source_not_found]"), "{audited:?}");
+    for command in [&["audit", "pncp"][..], &["status", "pncp"], &["export", "pncp", "--out", "x"]]
+    {
+        let looked = place.run(&[&["extract"], command].concat());
+        for part in [
+            "error[source_not_found]",
+            "nothing of \"pncp\" was extracted here",
+            "`lavra extract run pncp --from MONTH --to MONTH` does it",
+        ] {
+            assert!(said(&looked).contains(part), "{command:?} does not say {part:?}: {looked:?}");
+        }
+    }
+    let own = place.run(&["extract", "status", "mine"]);
+    assert!(said(&own).contains("extract run --source FILE --from MONTH"), "{own:?}");
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn mistakes_with_keys_are_said() {
     let place = Place::on_duckdb();
     for (args, code, says) in [
         (&["key", "create", "a"][..], 2, "--role"),
-        (&["key", "create", "a", "--role", "root"], 1, "operator"),
+        (&["key", "create", "a", "--role", "root"], 2, "operator"),
         (&["key", "create", "a", "--role", "viewer", "--expires", "soon"], 2, "90d or 12h"),
         (&["key", "create", "", "--role", "viewer"], 1, "name"),
         (&["key", "revoke", "nobody00"], 1, "error[key_not_found]"),

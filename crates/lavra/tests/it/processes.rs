@@ -101,6 +101,43 @@ fn a_shutdown_gives_the_task_back_uncounted() {
     assert_eq!((&task["status"], &task["retry_count"]), (&"PENDING".into(), &0.into()), "{task}");
 }
 
+#[test]
+fn a_runner_that_is_told_where_says_what_it_counts_and_nothing_else() {
+    let place = Place::on_postgres();
+    let _runner = place.start(&["runner", "--demo-types", "--metrics", "127.0.0.1:0"]);
+    let id = created(&place, SHORT);
+    place.until(&id, Duration::from_secs(20), is("COMPLETED"));
+    let logs = place.logs();
+    let (_, rest) = logs.split_once("counting url=").expect("it says where");
+    let (base, _) = rest.split_once("/metrics").unwrap();
+    let completed = "lavra_task_attempts_total{type=\"count\",status=\"COMPLETED\"} 1";
+    let told = crate::program::until(Duration::from_secs(5), || {
+        let (status, text) = get(&format!("{base}/metrics"));
+        assert_eq!(status, 200, "{text}");
+        text.contains(completed).then_some(text)
+    });
+    let told = told.expect("the attempt was not counted");
+    for line in [
+        "lavra_task_seconds_bucket{type=\"count\",le=\"86400\"} 1",
+        "lavra_task_fenced_total 0",
+        "lavra_database_up 1",
+    ] {
+        assert!(told.contains(line), "no {line} in {told}");
+    }
+    assert_eq!(get(&format!("{base}/healthz")).0, 200);
+    assert_eq!(get(&format!("{base}/tasks")).0, 404);
+}
+
+fn get(url: &str) -> (u16, String) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let _installed = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let answer = client.get(url).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    })
+}
+
 /// The type is known once a runner has declared it.
 fn created(place: &Place, payload: &str) -> String {
     let made = crate::program::until(Duration::from_secs(30), || {

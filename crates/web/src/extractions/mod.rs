@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::{App, Site};
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 use crate::verbs::Verbs;
 
 pub(crate) fn routes() -> OpenApiRouter<Site> {
@@ -37,6 +37,5 @@ async fn extracted(app: &App, source: &str) -> Result<Arc<dyn Store>, Problem> {
     if lavra_extract::has_tables(&app.database, source).await? {
         return Ok(lavra_extract::store_of(&app.database, source));
     }
-    let detail = format!("nothing of {source:?} was extracted here");
-    Err(Problem::new(Code::SourceNotFound, detail))
+    Err(lavra_extract::Error::NothingExtracted(source.to_owned()).into())
 }

@@ -12,6 +12,7 @@ mod html;
 mod live;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub(crate) use draw::{Fault, delay, draw};
 pub use drift::{At, Change};
@@ -153,6 +154,10 @@ pub enum BadFaults {
     Json(#[from] serde_json::Error),
     #[error("{0:?} must be name=value, such as too_many=0.01 or latency.fixed_ms=20")]
     Setting(String),
+    #[error("there is no fault {0:?}; there are: {1}")]
+    Unknown(String, String),
+    #[error("{name} cannot be so: {source}")]
+    Value { name: String, source: serde_json::Error },
 }
 
 impl Faults {
@@ -202,13 +207,30 @@ impl Faults {
         let (name, value) = setting.split_once('=').ok_or_else(bad)?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
         let mut all = serde_json::to_value(&*self)?;
+        let known = names(&all);
         let pointer = format!("/{}", name.replace('.', "/"));
-        *all.pointer_mut(&pointer).ok_or_else(bad)? = value;
-        let changed: Self = serde_json::from_value(all)?;
+        let Some(switch) = all.pointer_mut(&pointer) else {
+            return Err(BadFaults::Unknown(name.to_owned(), known.join(", ")));
+        };
+        *switch = value;
+        let wrong = |source| BadFaults::Value { name: name.to_owned(), source };
+        let changed: Self = serde_json::from_value(all).map_err(wrong)?;
         changed.check()?;
         *self = changed;
         Ok(())
     }
+}
+
+/// What can be set, by name.
+fn names(switches: &Value) -> Vec<String> {
+    let mut names = Vec::new();
+    for (name, switch) in switches.as_object().into_iter().flatten() {
+        match switch.as_object() {
+            Some(parts) => names.extend(parts.keys().map(|part| format!("{name}.{part}"))),
+            None => names.push(name.clone()),
+        }
+    }
+    names
 }
 
 #[cfg(test)]
@@ -234,5 +256,16 @@ mod tests {
             assert!(faults.set(wrong).is_err(), "{wrong}");
             assert_eq!(faults, before);
         }
+    }
+
+    #[test]
+    fn who_names_a_fault_that_is_none_is_told_those_there_are() {
+        let said = Faults::default().set("nonsense=1").unwrap_err().to_string();
+        for part in ["no fault \"nonsense\"", "too_many", "latency.fixed_ms", "in_flight", "drift"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let said = Faults::default().set("reset=often").unwrap_err().to_string();
+        assert!(said.starts_with("reset cannot be so: ") && said.contains("often"), "{said}");
     }
 }

@@ -17,6 +17,7 @@ use lavra_extract::source::{Endpoint, Source};
 use lavra_extract::task::{Order, scope_of};
 use serde_json::{Value, json};
 
+use super::read_file;
 use super::task::text;
 use crate::cli::{Extract, ExtractRetry, ExtractRun, ScopeArgs, SourceArgs};
 use crate::client::Client;
@@ -50,9 +51,8 @@ pub(crate) async fn run(
     }
 }
 
-fn read(file: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(file);
-    text.map_err(|error| BadUsage(format!("{}: {error}", file.display())).into())
+fn read(file: &Path) -> Result<String, BadUsage> {
+    read_file("the source file", file)
 }
 
 fn check(file: &Path, printer: &Printer) -> anyhow::Result<Exit> {

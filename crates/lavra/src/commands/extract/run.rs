@@ -38,7 +38,7 @@ pub(super) async fn run(
         return there(&Client::open(settings).await?, payload, printer).await;
     }
     let tables = lavra_extract::migrations(&order.source()?.name);
-    match Node::open_for(settings, parts, tables).await {
+    match Node::open_for(settings, parts, &tables).await {
         Ok(node) => here(node, payload, &order, printer).await,
         Err(error) => match Client::of_holder(&error) {
             // A server has the file: it extracts.

@@ -17,7 +17,7 @@ use axum::routing::get;
 use lavra_extract::store::Store;
 
 use crate::app::{App, Site};
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 pub(crate) fn routes() -> Router<Site> {
     Router::new()
@@ -34,5 +34,5 @@ async fn extracted(app: &App, source: &str) -> Result<Arc<dyn Store>, Problem> {
     if lavra_extract::has_tables(&app.database, source).await? {
         return Ok(lavra_extract::store_of(&app.database, source));
     }
-    Err(Problem::new(Code::SourceNotFound, format!("nothing of {source:?} was extracted here")))
+    Err(lavra_extract::Error::NothingExtracted(source.to_owned()).into())
 }
