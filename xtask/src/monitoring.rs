@@ -57,6 +57,14 @@ fn the_dashboard_shows_what_is_measured_all_of_it_and_nothing_else() {
 }
 
 #[test]
+fn everything_that_is_measured_is_described() {
+    let text = read(&root().join("crates/web/src/metrics.rs"));
+    let (_, rest) = text.split_once("fn describe() {").unwrap();
+    let (described, _) = rest.split_once("\n}\n").unwrap();
+    assert_eq!(asked(described), exported());
+}
+
+#[test]
 fn the_alerts_and_the_documents_ask_for_what_is_measured() {
     let alerts = read(&root().join("packaging/prometheus/alerts.yml"));
     let operations = read(&root().join("docs/operations.md"));

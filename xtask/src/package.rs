@@ -5,7 +5,7 @@
 //! /usr/lib/lavra/{lavra, libduckdb.so}        the program looks for its library beside itself
 //! /usr/lib/systemd/system/lavra*.service      serve, runner, worker, writer; none is started by itself
 //! /etc/lavra/{lavra.toml, lavra.env}          settings and secrets, which people change
-//! /usr/share/…                                manual pages, completions, copyright, changelog
+//! /usr/share/…                                manual pages, completions, copyright, changelog, two pages of docs
 //! ```
 //!
 //! No package leaves here that was not installed into a scratch root and tried there: see [`check`].
@@ -30,6 +30,9 @@ const SHELLS: [(&str, &str); 3] = [
     ("zsh", "usr/share/zsh/vendor-completions/_lavra"),
     ("fish", "usr/share/fish/vendor_completions.d/lavra.fish"),
 ];
+
+/// The pages that settings and units point to.
+const DOCUMENTS: [&str; 2] = ["configuration.md", "operations.md"];
 
 /// Which build of `lavra` is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +141,10 @@ fn written_by_the_program(tree: &Tree, lavra: &Path, scratch: &Path) -> Result<(
 
 fn documents(tree: &Tree, root: &Path) -> Result<()> {
     tree.copy(&root.join("packaging/debian/copyright"), "usr/share/doc/lavra/copyright", 0o644)?;
+    for page in DOCUMENTS {
+        let to = format!("usr/share/doc/lavra/{page}");
+        tree.copy(&root.join("docs").join(page), &to, 0o644)?;
+    }
     tree.copy(&root.join("CHANGELOG.md"), "usr/share/doc/lavra/changelog", 0o644)?;
     tree.compress("usr/share/doc/lavra/changelog")
 }

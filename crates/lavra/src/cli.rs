@@ -13,6 +13,7 @@ mod serve;
 mod simulate;
 mod sql;
 mod task;
+mod value;
 mod webhook;
 mod worker;
 mod world;
@@ -31,7 +32,7 @@ pub(crate) use self::extract::{
 pub(crate) use self::fleet::{Fleet, FleetLog, ProxyAdd, Things, WorkerAdd, WriterAdd};
 pub(crate) use self::key::Key;
 pub(crate) use self::migrate::Migrate;
-pub(crate) use self::mission::{Mission, MissionAdd, MissionFilter, MissionList};
+pub(crate) use self::mission::{Mission, MissionAdd, MissionFilter, MissionList, Phase};
 pub(crate) use self::schedule::Schedule;
 pub(crate) use self::secret::Secret;
 pub(crate) use self::serve::{RunnerArgs, Serve};

@@ -1,5 +1,4 @@
-//! `lavra`: one binary for everything. Data goes to stdout, everything else to stderr; what went
-//! wrong is said with a code, and the exit code says how it ended.
+#![doc = include_str!("../README.md")]
 
 mod cli;
 mod client;
@@ -7,6 +6,7 @@ mod commands;
 mod count;
 mod exit;
 mod logging;
+mod migrations;
 mod node;
 mod printer;
 mod settings;

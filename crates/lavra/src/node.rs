@@ -1,6 +1,7 @@
 //! A process of lavra: an open database with the parts that run on it.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use axum::Router;
-use lavra_db::{Database, DuckOptions, IDEMPOTENCY, Keyring, Migration, Secrets, migrate};
+use lavra_db::{Database, DuckOptions, Keyring, Migration, Secrets};
 use lavra_extract::task::{Exports, Extract, ExtractAudit, ExtractExport};
 use lavra_fleet::keys::MayMake;
 use lavra_fleet::{Fleet, FleetRun, Orchestrator};
@@ -16,8 +17,7 @@ use lavra_notify::{Delivery, Timing as WebhookTiming, Webhooks, watch};
 use lavra_tasks::builtin::{Cleanup, Http};
 use lavra_tasks::model::TaskId;
 use lavra_tasks::{
-    Artefacts, Broker, BrokerConfig, Handler, MIGRATIONS, Policy, Registry, Runner, RunnerConfig,
-    Tasks, keeper,
+    Artefacts, Broker, BrokerConfig, Handler, Policy, Registry, Runner, RunnerConfig, Tasks, keeper,
 };
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -25,7 +25,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::count::Count;
 use crate::exit::{BadUsage, CannotListen};
-use crate::settings::{Settings, Web};
+use crate::migrations;
+use crate::settings::{DEFAULT_LISTEN, Settings, Web};
 use crate::variables::Variable;
 use crate::work::Work;
 
@@ -82,6 +83,8 @@ pub(crate) struct Node {
     parts: Parts,
     /// What its runner takes before all else, and nobody else meanwhile.
     pub(crate) first: Option<TaskId>,
+    /// Where it tells what it counts, if it serves nothing else.
+    pub(crate) metrics: Option<TcpListener>,
     web: Web,
     runner: lavra_tasks::RunnerConfig,
     stale: Duration,
@@ -89,14 +92,14 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) async fn open(settings: &Settings, parts: Parts) -> anyhow::Result<Self> {
-        Self::open_for(settings, parts, Vec::new()).await
+        Self::open_for(settings, parts, &[]).await
     }
 
     /// The same, for something that has tables of its own.
     pub(crate) async fn open_for(
         settings: &Settings,
         parts: Parts,
-        own: Vec<Migration>,
+        own: &[Migration],
     ) -> anyhow::Result<Self> {
         let work = parts.work;
         if work.is_any() {
@@ -105,32 +108,10 @@ impl Node {
         }
         let patience = if parts.serve || work.is_any() { PATIENCE } else { Duration::from_secs(3) };
         let database = open(settings, patience, parts.options()).await?;
-        let migrations = [
-            MIGRATIONS,
-            lavra_fleet::MIGRATIONS,
-            lavra_notify::MIGRATIONS,
-            lavra_web::MIGRATIONS,
-            &[IDEMPOTENCY],
-            &own,
-        ]
-        .concat();
-        let mut applied = migrate(&database, &migrations).await?;
-        let mut of_sources = lavra_extract::migrations_here(&database).await?;
-        of_sources.retain(|migration| migrations.iter().all(|done| done.id != migration.id));
-        if !of_sources.is_empty() {
-            applied.extend(migrate(&database, &of_sources).await?);
-        }
-        for id in applied {
+        for id in migrations::apply(&database, own).await? {
             tracing::info!(id, database = %settings.target, "migrated");
         }
-        // Only those who run or serve talk to the broker; others leave rows for them.
-        let broker = settings.broker.as_ref().map(|url| {
-            let mut config = BrokerConfig::new(url);
-            if let Some(prefix) = &settings.broker_prefix {
-                config.prefix.clone_from(prefix);
-            }
-            Broker::new(config)
-        });
+        let broker = broker(settings);
         let policies = policies(settings, parts);
         let service =
             lavra_tasks::Settings { broker, backoff: settings.backoff, policies: policies.clone() };
@@ -187,6 +168,7 @@ impl Node {
             deliveries,
             parts,
             first: None,
+            metrics: None,
             web: settings.web.clone(),
             runner: settings.runner.clone(),
             stale: settings.stale,
@@ -255,6 +237,11 @@ impl Node {
                 lavra_web::serve(listener, router, last).await.context("the HTTP server ended")
             });
         }
+        if let Some(listener) = self.metrics.take() {
+            // Handles that a runner takes before the recorder is there count nothing.
+            tokio::task::spawn_blocking(lavra_web::warm_up).await?;
+            parts.spawn(measure(listener, self.tasks.clone(), last.clone()));
+        }
         let delivering = self.parts.work.webhooks.then(|| {
             let config = RunnerConfig {
                 name: format!("{} webhooks", self.runner.name),
@@ -314,6 +301,26 @@ impl Node {
     }
 }
 
+/// Only those who run or serve talk to it; others leave rows for them.
+pub(crate) fn broker(settings: &Settings) -> Option<Broker> {
+    let mut config = BrokerConfig::new(settings.broker.as_ref()?);
+    if let Some(prefix) = &settings.broker_prefix {
+        config.prefix.clone_from(prefix);
+    }
+    Some(Broker::new(config))
+}
+
+/// Tells what this process counts, and nothing else.
+async fn measure(
+    listener: TcpListener,
+    tasks: Tasks,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    tracing::info!(url = %format!("http://{}/metrics", listener.local_addr()?), "counting");
+    let router = lavra_web::measures(tasks);
+    lavra_web::serve(listener, router, stop).await.context("the server of metrics ended")
+}
+
 /// What people do with the fleet.
 fn fleet(database: &Database, settings: &Settings) -> lavra_fleet::Result<Fleet> {
     let (of, key_file) = (database.clone(), settings.key_file.clone());
@@ -352,7 +359,7 @@ pub(crate) fn keyring(
     };
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             if may_make == MayMake::No {
                 return Ok(None);
             }
@@ -375,7 +382,8 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     file.sync_all()
 }
 
-async fn open(
+/// The database as it is. A holder that serves nothing is waited for.
+pub(crate) async fn open(
     settings: &Settings,
     patience: Duration,
     options: DuckOptions,
@@ -456,7 +464,7 @@ fn host(ip: IpAddr) -> String {
     }
 }
 
-/// Where `--listen` says.
+/// Where `--listen`, or another flag, says.
 #[derive(Debug)]
 pub(crate) struct Place {
     text: String,
@@ -465,9 +473,18 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) async fn find(text: &str) -> anyhow::Result<Self> {
-        let addresses = tokio::net::lookup_host(text)
-            .await
-            .map_err(|error| BadUsage(format!("--listen {text}: {error} (it is HOST:PORT)")))?;
+        Self::of("--listen", text).await
+    }
+
+    pub(crate) async fn of(flag: &str, text: &str) -> anyhow::Result<Self> {
+        let wrong = |error: std::io::Error| {
+            let why = match error.kind() {
+                ErrorKind::InvalidInput => String::new(),
+                _ => format!("{error}; "),
+            };
+            BadUsage(format!("{flag} {text}: {why}it is HOST:PORT, such as {DEFAULT_LISTEN}"))
+        };
+        let addresses = tokio::net::lookup_host(text).await.map_err(wrong)?;
         Ok(Self { text: text.to_owned(), addresses: addresses.collect() })
     }
 

@@ -188,6 +188,7 @@ struct RunnerFile {
     heartbeat_ms: Option<u64>,
     poll_ms: Option<u64>,
     grace_seconds: Option<u64>,
+    metrics: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -234,6 +235,8 @@ pub(crate) struct Settings {
     pub(crate) artefacts: String,
     pub(crate) archive: Option<String>,
     pub(crate) runner: lavra_tasks::RunnerConfig,
+    /// Where a runner tells what it counts.
+    pub(crate) metrics: Option<String>,
     pub(crate) stale: Duration,
     pub(crate) backoff: Backoff,
     pub(crate) cleanup_cron: String,
@@ -285,6 +288,7 @@ impl Settings {
                 .unwrap_or_else(|| DEFAULT_ARTEFACTS.into()),
             archive: options.archive.clone().or(file.archive),
             runner: runner(options, &file.runner, stale),
+            metrics: file.runner.metrics,
             stale,
             backoff: backoff(&file.tasks),
             cleanup_cron: file.tasks.cleanup_cron.unwrap_or_else(|| CLEANUP_CRON.into()),
@@ -402,16 +406,25 @@ pub(crate) fn keys() -> std::collections::BTreeSet<String> {
 /// What comes of a file, where it can be said by a number or a word.
 #[cfg(test)]
 pub(crate) fn effect(text: &str) -> String {
+    use crate::commands;
     let file: File = toml::from_str(text).unwrap();
     let stale = millis(file.tasks.stale_ms, STALE);
     let mut runner = runner(&Options::default(), &file.runner, stale);
     runner.name.clear();
     let cron = file.tasks.cleanup_cron.as_deref().unwrap_or(CLEANUP_CRON).to_owned();
+    let or = |set: Option<String>, usual: &str| set.unwrap_or_else(|| usual.into());
+    let (worker, data) = (file.worker.clone(), Path::new(commands::worker::DATA));
     let places = [
-        file.listen.unwrap_or_else(|| DEFAULT_LISTEN.into()),
-        file.artefacts.unwrap_or_else(|| DEFAULT_ARTEFACTS.into()),
+        or(file.listen, DEFAULT_LISTEN),
+        or(file.artefacts, DEFAULT_ARTEFACTS),
+        or(file.broker_prefix, &lavra_tasks::BrokerConfig::new("amqp://localhost").prefix),
+        or(file.fleet.proxy_test_url.clone(), lavra_fleet::PROXY_TEST_URL),
+        or(file.writer.listen.clone(), commands::writer::LISTEN),
+        or(worker.listen, commands::worker::LISTEN),
+        or(worker.source, commands::worker::ADS),
+        worker.data.as_deref().unwrap_or(data).display().to_string(),
     ];
-    let limits = crate::commands::writer::config(&crate::cli::Writer::default(), &file.writer);
+    let limits = commands::writer::config(&crate::cli::Writer::default(), &file.writer);
     let fleet = (timing(&file.fleet), backoff(&file.tasks), file.retention);
     format!("{:?}", (places, runner, cron, fleet, file.worker.timing(), limits.unwrap().limits))
 }
@@ -433,5 +446,22 @@ mod tests {
         });
         let as_packed: File = toml::from_str(packed).unwrap();
         assert_eq!(as_packed.database.as_deref(), Some("/var/lib/lavra/lavra.duckdb"));
+    }
+
+    #[test]
+    fn what_the_file_of_the_package_leaves_out_is_the_default_or_said_to_be_an_example() {
+        let packed = include_str!("../../../packaging/config/lavra.toml");
+        let (mut section, mut is_example) = (String::new(), false);
+        for line in packed.lines() {
+            if line.starts_with('[') {
+                section = format!("{line}\n");
+            } else if line.starts_with("# ") {
+                is_example = line.contains("xample");
+            } else if let Some(setting) = line.strip_prefix('#').filter(|_| !is_example) {
+                assert_eq!(effect(&format!("{section}{setting}")), effect(""), "{line}");
+            } else {
+                is_example = false;
+            }
+        }
     }
 }

@@ -37,6 +37,7 @@ mod wire;
 mod workers;
 
 pub use app::App;
+pub use metrics::measures;
 pub use migrations::MIGRATIONS;
 pub use problem::{Code, Problem};
 pub use router::router;

@@ -3,20 +3,26 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use axum::routing::get;
 use lavra_tasks::Tasks;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::Site;
+use crate::health;
 use crate::verbs::documented;
 
 const SECONDS: [f64; 13] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
+/// Of attempts, some of which take a day.
+const ATTEMPT_SECONDS: [f64; 13] =
+    [0.005, 0.02, 0.1, 0.5, 2.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0];
 const PATIENCE: Duration = Duration::from_secs(2);
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -24,14 +30,29 @@ pub(crate) fn routes() -> OpenApiRouter<Site> {
     OpenApiRouter::default().routes(routes!(scrape))
 }
 
+/// What a process that serves nothing else tells whoever asks, without a key: that it lives, and
+/// what it counts.
+pub fn measures(tasks: Tasks) -> Router {
+    recorder();
+    Router::new()
+        .route("/healthz", get(health::alive))
+        .route("/metrics", get(scrape))
+        .with_state(tasks)
+}
+
 /// The recorder of this process, installed at the first call.
 pub(crate) fn recorder() -> &'static PrometheusHandle {
     static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
     RECORDER.get_or_init(|| {
-        let builder = PrometheusBuilder::new();
-        let seconds = Matcher::Suffix("_seconds".into());
-        // Only an empty list of buckets is refused.
-        let builder = builder.set_buckets_for_metric(seconds, &SECONDS).unwrap_or_default();
+        // The whole name counts before its end.
+        let buckets = [
+            (Matcher::Suffix("_seconds".into()), &SECONDS),
+            (Matcher::Full("lavra_task_seconds".into()), &ATTEMPT_SECONDS),
+        ];
+        let builder = buckets.into_iter().fold(PrometheusBuilder::new(), |builder, (of, list)| {
+            // Only an empty list of buckets is refused.
+            builder.set_buckets_for_metric(of, list).unwrap_or_default()
+        });
         let recorder = builder.build_recorder();
         let handle = recorder.handle();
         if metrics::set_global_recorder(recorder).is_err() {
@@ -45,7 +66,19 @@ pub(crate) fn recorder() -> &'static PrometheusHandle {
 fn describe() {
     metrics::describe_counter!("lavra_http_requests_total", "Requests answered");
     metrics::describe_histogram!("lavra_http_request_seconds", "Until the answer began");
-    metrics::describe_counter!("lavra_wrong_keys_total", "Keys that opened nothing");
+    metrics::describe_counter!("lavra_task_attempts_total", "Attempts that ended here");
+    metrics::describe_histogram!("lavra_task_seconds", "How long attempts took here");
+    let without_labels = [
+        ("lavra_wrong_keys_total", "Keys that opened nothing"),
+        ("lavra_task_takeovers_total", "Tasks taken from processes that stopped answering"),
+        ("lavra_task_fenced_total", "Late writes that were refused"),
+        ("lavra_outbox_published_total", "Messages that the broker has confirmed"),
+    ];
+    for (name, help) in without_labels {
+        metrics::describe_counter!(name, help);
+        // A series that begins at 1 has not increased: it is there before it counts.
+        metrics::counter!(name).increment(0);
+    }
     metrics::describe_gauge!("lavra_tasks_waiting", "Tasks that may be claimed now");
     metrics::describe_gauge!("lavra_outbox_rows", "Messages that wait for the broker");
     metrics::describe_gauge!("lavra_database_up", "Whether the database answered the scrape");

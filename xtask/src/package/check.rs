@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use rustix::process::geteuid;
 
-use super::{SHELLS, UNITS, VERSION};
+use super::{DOCUMENTS, SHELLS, UNITS, VERSION};
 use crate::apt::Package;
 use crate::workspace::Workspace;
 use crate::{duckdb, exec, output};
@@ -126,6 +126,7 @@ fn contents(package: &Path) -> Result<()> {
 fn expected() -> BTreeSet<String> {
     let units = UNITS.map(|unit| format!("usr/lib/systemd/system/{unit}.service"));
     let completions = SHELLS.map(|(_, path)| path.to_owned());
+    let documents = DOCUMENTS.map(|page| format!("usr/share/doc/lavra/{page}"));
     let others = [
         "etc/lavra/lavra.env",
         "etc/lavra/lavra.toml",
@@ -135,7 +136,7 @@ fn expected() -> BTreeSet<String> {
         "usr/share/doc/lavra/changelog.gz",
         "usr/share/doc/lavra/copyright",
     ];
-    units.into_iter().chain(completions).chain(others.map(str::to_owned)).collect()
+    units.into_iter().chain(completions).chain(documents).chain(others.map(str::to_owned)).collect()
 }
 
 /// The program starts, with the library beside it and no other, and does something with it.

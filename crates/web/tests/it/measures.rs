@@ -32,6 +32,10 @@ async fn metrics_can_be_read_and_count_by_documented_route() {
     let reply = server.get("/metrics").await;
     assert_eq!(reply.status, 200);
     assert!(reply.header("content-type").unwrap().starts_with("text/plain; version=0.0.4"));
+    for name in reply.text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let (name, _) = name.split_once(' ').unwrap();
+        assert!(reply.text.contains(&format!("# HELP {name} ")), "nobody says what {name} is");
+    }
     let lines = reply.text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let samples: Vec<(String, String, f64)> = lines.map(sample).collect();
     let find = |name: &str, labels: &[&str]| {
@@ -48,6 +52,15 @@ async fn metrics_can_be_read_and_count_by_documented_route() {
     assert!(find(requests, &["route=\"/tasks/{id}:cancel\"", "status=\"200\""]) >= 1.0);
     assert!(find(requests, &["route=\"none\"", "status=\"404\""]) >= 1.0);
     assert!(find(requests, &["method=\"other\"", "status=\"405\""]) >= 1.0);
+    // What has no labels is there before it counts, so that its first time is an increase.
+    for name in [
+        "lavra_wrong_keys_total",
+        "lavra_task_takeovers_total",
+        "lavra_task_fenced_total",
+        "lavra_outbox_published_total",
+    ] {
+        assert!(find(name, &[]).abs() < f64::EPSILON, "{name}");
+    }
     let buckets = "lavra_http_request_seconds_bucket";
     assert!(find(buckets, &["route=\"/tasks\"", "le=\"+Inf\""]) >= 1.0);
     assert!(!reply.text.contains(&id), "ids are no labels");
