@@ -90,3 +90,35 @@ fn documents(root: &Path) -> Result<Vec<PathBuf>> {
     found.sort();
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines of all code blocks, without what they remark for the reader.
+    fn code(text: &str) -> Vec<&str> {
+        let mut is_code = false;
+        let lines = text.lines().filter(|line| {
+            let is_fence = line.trim_start().starts_with("```");
+            is_code ^= is_fence;
+            is_code && !is_fence
+        });
+        lines
+            .map(|line| line.split_once(" # ").map_or(line, |(typed, _)| typed).trim_end())
+            .collect()
+    }
+
+    /// The commands of the English pages are run; those of the Portuguese ones are the same.
+    #[test]
+    fn translated_pages_have_the_commands_of_the_others() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for (page, translated) in
+            [("README.md", "README.pt-BR.md"), ("docs/getting-started.md", "docs/pt-BR/comecar.md")]
+        {
+            let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+            let (page, translated) = (read(page), read(translated));
+            assert!(code(&page).len() > 20);
+            assert_eq!(code(&page), code(&translated));
+        }
+    }
+}

@@ -80,6 +80,49 @@ const RULES: &[(&str, &str)] = &[
                (SELECT (count(*), coalesce(sum(records), 0), coalesce(sum(bytes), 0))
                 FROM psa.pncp_pages p WHERE p.task_id = t.task_id)",
     ),
+    (
+        "pages whose answer is not there",
+        "SELECT count(*) FROM psa.pncp_pages p WHERE NOT EXISTS (
+             SELECT 1 FROM psa.pncp_raw_responses r
+             WHERE r.id = p.response_id AND (r.task_id, r.page) = (p.task_id, p.page))",
+    ),
+    (
+        "windows of no list, or without their total",
+        "SELECT count(*) FROM psa.pncp_extraction_windows w WHERE total_records IS NULL OR NOT EXISTS (
+             SELECT 1 FROM psa.pncp_extraction_tasks t WHERE t.task_id = w.task_id)",
+    ),
+    (
+        "writers that are there twice, or not at all",
+        "SELECT count(*) - 1 FROM public.writers",
+    ),
+    (
+        "workers, writers and proxies without their secret, or secrets of none of them",
+        "SELECT count(*) FROM (
+             SELECT 'workers/' || id || '/api_key' AS name FROM public.workers
+             UNION ALL SELECT 'writers/' || id || '/api_key' FROM public.writers
+             UNION ALL SELECT 'proxies/' || id || '/password' FROM public.proxies) t
+         FULL JOIN (SELECT name FROM lavra.secrets WHERE name NOT LIKE 'writer/%') s USING (name)
+         WHERE t.name IS NULL OR s.name IS NULL",
+    ),
+    (
+        "rows where nobody here wrote any",
+        "SELECT (SELECT count(*) FROM lavra.api_keys) + (SELECT count(*) FROM lavra.sessions)
+              + (SELECT count(*) FROM lavra.webhooks) + (SELECT count(*) FROM lavra.webhook_told)",
+    ),
+];
+
+/// Who is there now, what was set, and what was answered to whom: no work is in these.
+const NO_WORK: &[&str] = &[
+    "kodus_workflow.leases",
+    "kodus_workflow.processes",
+    "kodus_workflow.schema_migrations",
+    "kodus_workflow.task_schedules",
+    "kodus_workflow.task_types",
+    "kodus_workflow.writer_processes",
+    "lavra.idempotency_keys",
+    "lavra.webhook_position",
+    "public.fleet_processes",
+    "public.fleet_settings",
 ];
 
 /// How many workers and missions are somebody's.
@@ -100,6 +143,7 @@ pub(super) fn audit(postgres: &Postgres, database: &str, parts: &Parts) -> Resul
             findings.push(format!("{count} {what}"));
         }
     }
+    findings.extend(unlooked(postgres, database)?);
     let records = records(postgres, database, parts, &mut findings)?;
     let (missions, ads) = ads(postgres, database, parts, &mut findings)?;
     let again = postgres.sql(
@@ -117,6 +161,21 @@ pub(super) fn audit(postgres: &Postgres, database: &str, parts: &Parts) -> Resul
          tasks taken over, {again} retries of missions"
     );
     Ok(Audited { summary, findings })
+}
+
+/// Tables that nothing here is about: a new one has to be thought of.
+fn unlooked(postgres: &Postgres, database: &str) -> Result<Vec<String>> {
+    let tables = postgres.sql(
+        database,
+        "SELECT schemaname || '.' || tablename FROM pg_tables
+         WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1",
+    )?;
+    let is_looked_at = |table: &str| {
+        let in_rules = RULES.iter().any(|(_, sql)| sql.contains(table));
+        in_rules || tasks::looks_at(table) || table == "public.ads" || NO_WORK.contains(&table)
+    };
+    let unlooked = tables.lines().filter(|table| !is_looked_at(table));
+    Ok(unlooked.map(|table| format!("no rule is about {table}")).collect())
 }
 
 /// The records of the extraction, by key and hash; and the program's own audit.
