@@ -58,7 +58,7 @@ impl Package {
             Self::Python => on_path("python3"),
             Self::PythonVenv => python_with("ensurepip"),
             Self::Npm => on_path("npm"),
-            Self::Chromium => on_path("chromium"),
+            Self::Chromium => named("LAVRA_CHROMIUM").or_else(|| on_path("chromium")),
             Self::Systemd => on_path("systemd-analyze"),
             Self::Groff => on_path("groff"),
             Self::Curl => on_path("curl"),
@@ -163,6 +163,11 @@ impl Drop for NoServices {
 
 fn existing(path: &str) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| path.exists())
+}
+
+/// What a variable names, for machines that have it elsewhere.
+fn named(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_file())
 }
 
 fn on_path(program: &str) -> Option<PathBuf> {

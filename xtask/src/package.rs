@@ -5,7 +5,7 @@
 //! /usr/lib/lavra/{lavra, libduckdb.so}        the program looks for its library beside itself
 //! /usr/lib/systemd/system/lavra*.service      serve, runner, worker, writer; none is started by itself
 //! /etc/lavra/{lavra.toml, lavra.env}          settings and secrets, which people change
-//! /usr/share/…                                manual pages, completions, copyright, changelog, two pages of docs
+//! /usr/share/…                                manual pages, completions, copyright, changelog, docs, what monitors it
 //! ```
 //!
 //! No package leaves here that was not installed into a scratch root and tried there: see [`check`].
@@ -31,8 +31,29 @@ const SHELLS: [(&str, &str); 3] = [
     ("fish", "usr/share/fish/vendor_completions.d/lavra.fish"),
 ];
 
-/// The pages that settings and units point to.
-const DOCUMENTS: [&str; 2] = ["configuration.md", "operations.md"];
+/// The pages for people who run it.
+const DOCUMENTS: [&str; 16] = [
+    "api.md",
+    "configuration.md",
+    "errors.md",
+    "extraction.md",
+    "fleet-errors.md",
+    "fleet.md",
+    "getting-started.md",
+    "installing.md",
+    "mission-control.md",
+    "operations.md",
+    "security.md",
+    "sources.md",
+    "tasks.md",
+    "webhooks.md",
+    "workers.md",
+    "writer.md",
+];
+
+/// What of `packaging` those pages point to.
+const EXAMPLES: [&str; 3] =
+    ["grafana/lavra.json", "prometheus/alerts.yml", "prometheus/scrape.yml"];
 
 /// Which build of `lavra` is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,8 +163,14 @@ fn written_by_the_program(tree: &Tree, lavra: &Path, scratch: &Path) -> Result<(
 fn documents(tree: &Tree, root: &Path) -> Result<()> {
     tree.copy(&root.join("packaging/debian/copyright"), "usr/share/doc/lavra/copyright", 0o644)?;
     for page in DOCUMENTS {
-        let to = format!("usr/share/doc/lavra/{page}");
-        tree.copy(&root.join("docs").join(page), &to, 0o644)?;
+        let text = std::fs::read_to_string(root.join("docs").join(page))
+            .with_context(|| format!("cannot read docs/{page}"))?;
+        let text = text.replace("](../packaging/", "](examples/");
+        tree.put(&format!("usr/share/doc/lavra/{page}"), &text, 0o644)?;
+    }
+    for example in EXAMPLES {
+        let to = format!("usr/share/doc/lavra/examples/{example}");
+        tree.copy(&root.join("packaging").join(example), &to, 0o644)?;
     }
     tree.copy(&root.join("CHANGELOG.md"), "usr/share/doc/lavra/changelog", 0o644)?;
     tree.compress("usr/share/doc/lavra/changelog")

@@ -1,6 +1,6 @@
 CREATE SCHEMA IF NOT EXISTS public;
 
--- Keys only where they never change: an UPDATE stays in its place. What the seed refers to by foreign
+-- Keys only where they never change: an UPDATE stays in its place. What the specification refers to by foreign
 -- keys is looked after by code.
 CREATE TABLE IF NOT EXISTS public.missions (
     id VARCHAR PRIMARY KEY,

@@ -1,4 +1,4 @@
--- The fleet's tables: the seed's, then ours. It runs on an empty database and on the seed's older
+-- The fleet's tables: the specification's, then ours. It runs on an empty database and on the specification's older
 -- schema with rows in it, so every statement asks first. A value that is added to a type here is
 -- used by nothing here: it may not be, before the commit.
 
@@ -164,7 +164,7 @@ BEGIN
     SELECT atttypid INTO kind FROM pg_attribute
     WHERE attrelid = 'public.mission_logs'::regclass AND attname = 'event' AND NOT attisdropped;
     IF kind IS NULL OR kind <> 'public.mission_event'::regtype THEN
-        -- What is none of the seed's events is kept where nothing looks for one.
+        -- What is none of the specification's events is kept where nothing looks for one.
         CREATE TABLE IF NOT EXISTS lavra.mission_logs_before (entry JSONB NOT NULL);
         ALTER TABLE lavra.mission_logs_before ENABLE ROW LEVEL SECURITY;
         WITH gone AS (

@@ -32,7 +32,9 @@ pub(crate) use self::extract::{
 pub(crate) use self::fleet::{Fleet, FleetLog, ProxyAdd, Things, WorkerAdd, WriterAdd};
 pub(crate) use self::key::Key;
 pub(crate) use self::migrate::Migrate;
-pub(crate) use self::mission::{Mission, MissionAdd, MissionFilter, MissionList, Phase};
+pub(crate) use self::mission::{
+    Mission, MissionAdd, MissionChoice, MissionFilter, MissionList, Phase,
+};
 pub(crate) use self::schedule::Schedule;
 pub(crate) use self::secret::Secret;
 pub(crate) use self::serve::{RunnerArgs, Serve};

@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
+use crate::exit::BadUsage;
 use crate::variables::Variable;
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -26,7 +27,8 @@ pub(crate) enum Manner {
     Shows,
 }
 
-pub(crate) fn start(verbose: u8, format: Format, manner: Manner) {
+/// Fails where `LAVRA_LOG` is not a filter.
+pub(crate) fn start(verbose: u8, format: Format, manner: Manner) -> Result<(), BadUsage> {
     let default = match (verbose, manner) {
         (0, Manner::Warns) => "warn,lapin=off",
         (0, Manner::Shows) => "error,lavra_db=warn,lapin=off",
@@ -39,7 +41,10 @@ pub(crate) fn start(verbose: u8, format: Format, manner: Manner) {
         _ => "debug",
     };
     let filter = Variable::Log.read().unwrap_or_else(|| default.to_owned());
-    let filter = EnvFilter::try_new(&filter).unwrap_or_else(|_| EnvFilter::new(default));
+    let filter = EnvFilter::try_new(&filter).map_err(|error| {
+        let name = Variable::Log.name();
+        BadUsage(format!("{name}={filter}: {error}; such as {name}=info or {name}=lavra_db=debug"))
+    })?;
     let base = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false)
@@ -49,4 +54,5 @@ pub(crate) fn start(verbose: u8, format: Format, manner: Manner) {
         Format::Text => base.init(),
         Format::Json => base.json().init(),
     }
+    Ok(())
 }

@@ -35,10 +35,12 @@ fn main() -> std::process::ExitCode {
         Command::Demo(_) => Manner::Shows,
         _ => Manner::Warns,
     };
-    logging::start(cli.verbose, cli.log_format, manner);
+    let printer = Printer::new(cli.json);
+    if let Err(error) = logging::start(cli.verbose, cli.log_format, manner) {
+        return Exit::from(anyhow::Error::from(error)).report(&printer);
+    }
     // One provider for every TLS connection of the process.
     let _only_the_first_counts = rustls::crypto::ring::default_provider().install_default();
-    let printer = Printer::new(cli.json);
     // It has runtimes of its own, whose time is not ours.
     if let Command::Simulate(args) = &cli.command {
         return commands::simulate::run(args, &printer).unwrap_or_else(Exit::from).report(&printer);
@@ -53,9 +55,7 @@ fn main() -> std::process::ExitCode {
 }
 
 async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
-    if cli.options.server.is_some()
-        && let Command::Demo(_) | Command::Doctor | Command::Runner(_) = cli.command
-    {
+    if cli.options.server.is_some() && opens_a_database(&cli.command) {
         let text = "--server (or LAVRA_SERVER): this command has a database open itself and asks no server";
         return Err(exit::BadUsage(text.into()).into());
     }
@@ -89,5 +89,32 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
             commands::completions(shell, printer);
             Ok(Exit::Done)
         }
+    }
+}
+
+/// Whether a command opens the database itself, whatever servers there are.
+fn opens_a_database(command: &Command) -> bool {
+    match command {
+        Command::Serve(_)
+        | Command::Runner(_)
+        | Command::Writer(_)
+        | Command::Doctor
+        | Command::Demo(_) => true,
+        Command::Secret(command) => !matches!(command, cli::Secret::GenerateKey),
+        Command::Migrate(args) => !args.print,
+        Command::Worker(_)
+        | Command::Extract(_)
+        | Command::Mission(_)
+        | Command::Fleet(_)
+        | Command::Task(_)
+        | Command::DeadLetter(_)
+        | Command::Schedule(_)
+        | Command::Webhook(_)
+        | Command::Key(_)
+        | Command::Sql(_)
+        | Command::Simulate(_)
+        | Command::World(_)
+        | Command::Man { .. }
+        | Command::Completions { .. } => false,
     }
 }

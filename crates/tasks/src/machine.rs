@@ -117,7 +117,7 @@ pub struct Illegal {
     pub verb: &'static str,
 }
 
-/// The state texts that the seed names.
+/// The state texts that the specification names.
 pub const QUEUED: &str = "Queued";
 pub const CANCELLED_BY_USER: &str = "Cancelled by user";
 

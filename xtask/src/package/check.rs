@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use rustix::process::geteuid;
 
-use super::{DOCUMENTS, SHELLS, UNITS, VERSION};
+use super::{DOCUMENTS, EXAMPLES, SHELLS, UNITS, VERSION};
 use crate::apt::Package;
 use crate::workspace::Workspace;
 use crate::{duckdb, exec, output};
@@ -127,6 +127,7 @@ fn expected() -> BTreeSet<String> {
     let units = UNITS.map(|unit| format!("usr/lib/systemd/system/{unit}.service"));
     let completions = SHELLS.map(|(_, path)| path.to_owned());
     let documents = DOCUMENTS.map(|page| format!("usr/share/doc/lavra/{page}"));
+    let examples = EXAMPLES.map(|file| format!("usr/share/doc/lavra/examples/{file}"));
     let others = [
         "etc/lavra/lavra.env",
         "etc/lavra/lavra.toml",
@@ -136,7 +137,8 @@ fn expected() -> BTreeSet<String> {
         "usr/share/doc/lavra/changelog.gz",
         "usr/share/doc/lavra/copyright",
     ];
-    units.into_iter().chain(completions).chain(documents).chain(others.map(str::to_owned)).collect()
+    let others = others.map(str::to_owned);
+    units.into_iter().chain(completions).chain(documents).chain(examples).chain(others).collect()
 }
 
 /// The program starts, with the library beside it and no other, and does something with it.

@@ -43,7 +43,7 @@ pub(crate) struct ScopeArgs {
     /// The last month [default: the last that is there].
     #[arg(long, value_name = "MONTH")]
     pub(crate) to: Option<String>,
-    /// Only this endpoint, with or without the value of its fan-out; may stand several times
+    /// Only this endpoint, with or without the value of its fan-out; may be repeated
     /// [default: all].
     #[arg(long = "endpoint", value_name = "NAME")]
     pub(crate) endpoints: Vec<String>,
@@ -59,14 +59,14 @@ pub(crate) struct ExtractRun {
     /// The last month.
     #[arg(long, value_name = "MONTH")]
     pub(crate) to: String,
-    /// Only this endpoint, with or without the value of its fan-out; may stand several times
+    /// Only this endpoint, with or without the value of its fan-out; may be repeated
     /// [default: all usual ones].
     #[arg(long = "endpoint", value_name = "NAME")]
     pub(crate) endpoints: Vec<String>,
     /// Where the API is, instead of where the source says.
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// Fetch also what is complete.
+    /// Fetch complete months again.
     #[arg(long)]
     pub(crate) refresh: bool,
     /// Print the plan and what it would cost, and ask for nothing.
@@ -138,7 +138,7 @@ pub(crate) struct ExtractExport {
 pub(crate) enum ExportFormat {
     /// Compressed with zstd; columns have their types.
     Parquet,
-    /// With a head line.
+    /// With a header row.
     Csv,
     /// The records as they came, one in a line.
     Jsonl,

@@ -12,7 +12,7 @@ use super::value::day;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Mission {
-    /// Make the bank: days × media types × languages, without what is there already.
+    /// Add missions to the bank: days × media types × languages, without what is there already.
     Add(MissionAdd),
     /// Make missions from a CSV file: date_start,date_end,media_type,languages.
     Import {
@@ -43,13 +43,13 @@ pub(crate) enum Mission {
         queue: bool,
     },
     /// Put missions of the bank into the queue.
-    Queue(MissionFilter),
+    Queue(MissionChoice),
     /// Cancel missions; jobs that run are told to stop.
-    Cancel(MissionFilter),
+    Cancel(MissionChoice),
     /// Try failed missions again: only the write, where the data is there.
     Retry {
         #[command(flatten)]
-        filter: MissionFilter,
+        choice: MissionChoice,
         /// Where to begin [default: write, where the data is there].
         #[arg(long, value_name = "PHASE")]
         again_from: Option<Phase>,
@@ -76,11 +76,11 @@ pub(crate) struct MissionAdd {
     #[arg(long, value_name = "SPAN", default_value = "day")]
     #[arg(value_parser = PossibleValuesParser::new(Every::WORDS))]
     pub(crate) every: String,
-    /// A media type; may stand several times, for a mission each.
+    /// A media type; may be repeated, for a mission each.
     #[arg(long = "media-type", value_name = "TYPE", default_value = "all")]
     #[arg(value_parser = PossibleValuesParser::new(MediaType::WORDS))]
     pub(crate) media_types: Vec<String>,
-    /// A language; may stand several times, for a mission each. `pt,en` is one mission with both.
+    /// A language; may be repeated, for a mission each. `pt,en` is one mission with both.
     #[arg(long = "language", value_name = "CODE", required = true)]
     pub(crate) languages: Vec<String>,
     /// Put them into the queue at once.
@@ -91,8 +91,6 @@ pub(crate) struct MissionAdd {
 /// Which missions; all conditions together.
 #[derive(Debug, Default, Args)]
 pub(crate) struct MissionFilter {
-    /// Ids of missions.
-    pub(crate) ids: Vec<String>,
     /// Only with this status.
     #[arg(long, value_parser = PossibleValuesParser::new(MissionStatus::WORDS))]
     pub(crate) status: Option<String>,
@@ -120,6 +118,15 @@ pub(crate) struct MissionFilter {
     /// Only days up to this one.
     #[arg(long, value_name = "DAY", value_parser = day)]
     pub(crate) to: Option<Date>,
+}
+
+/// Which missions are to change: some by their ids, or all that meet the conditions.
+#[derive(Debug, Args)]
+pub(crate) struct MissionChoice {
+    /// Ids of missions.
+    pub(crate) ids: Vec<String>,
+    #[command(flatten)]
+    pub(crate) filter: MissionFilter,
     /// All missions; needed where nothing else is said.
     #[arg(long)]
     pub(crate) all: bool,

@@ -14,7 +14,7 @@ pub(crate) enum Webhook {
         /// shell's history.
         #[arg(long, env = "LAVRA_WEBHOOK_URL", hide_env_values = true)]
         url: String,
-        /// What it is told of; may stand several times [default: everything].
+        /// What it is told of; may be repeated [default: everything].
         #[arg(long = "event", value_name = "EVENT")]
         events: Vec<String>,
         /// Take the secret from stdin.
@@ -46,7 +46,7 @@ pub(crate) struct WebhookChange {
     /// Another address.
     #[arg(long)]
     pub(crate) url: Option<String>,
-    /// What it is told of from now on; may stand several times.
+    /// What it is told of from now on; may be repeated.
     #[arg(long = "event", value_name = "EVENT")]
     pub(crate) events: Vec<String>,
     /// Make a new secret, and show it once.

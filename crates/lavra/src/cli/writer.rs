@@ -12,7 +12,7 @@ pub(crate) struct Writer {
     #[arg(long, value_name = "FILE|URL", env = "LAVRA_WRITER_TARGET", hide_env_values = true)]
     pub(crate) target: Option<String>,
 
-    /// A host that may be asked, and no others: NAME, NAME:PORT or *.NAME; may stand several times.
+    /// A host that may be asked, and no others: NAME, NAME:PORT or *.NAME; may be repeated.
     #[arg(
         long,
         value_name = "HOST",
@@ -22,7 +22,7 @@ pub(crate) struct Writer {
     )]
     pub(crate) allow_host: Vec<String>,
 
-    /// A network of the inside that may be asked all the same, such as 10.0.0.0/8; may stand several times.
+    /// A network of the inside that may be asked all the same, such as 10.0.0.0/8; may be repeated.
     #[arg(
         long,
         value_name = "NETWORK",
@@ -32,7 +32,7 @@ pub(crate) struct Writer {
     )]
     pub(crate) allow_private: Vec<String>,
 
-    /// A directory below which files may be read; may stand several times.
+    /// A directory below which files may be read; may be repeated.
     #[arg(
         long,
         value_name = "DIR",

@@ -22,6 +22,19 @@ struct Finding {
     text: String,
 }
 
+/// What is worth having, and nothing is wrong without.
+const HINTS: &[&str] = &["pg_stat_statements"];
+
+impl Finding {
+    fn grade(&self) -> &'static str {
+        match (self.good, HINTS.contains(&self.what)) {
+            (true, _) => "ok",
+            (false, true) => "hint",
+            (false, false) => "look",
+        }
+    }
+}
+
 pub(crate) async fn run(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
     let findings = match &settings.target {
         // Whoever opens a file makes it.
@@ -35,13 +48,11 @@ pub(crate) async fn run(settings: &Settings, printer: &Printer) -> anyhow::Resul
     let value = json!(
         findings
             .iter()
-            .map(|f| json!({ "what": f.what, "good": f.good, "text": f.text }))
+            .map(|f| json!({ "what": f.what, "good": f.good, "grade": f.grade(), "text": f.text }))
             .collect::<Vec<_>>()
     );
-    let bad = findings.iter().filter(|finding| !finding.good).count();
-    let rows = findings
-        .into_iter()
-        .map(|f| vec![if f.good { "ok".into() } else { "look".into() }, f.what.into(), f.text]);
+    let bad = findings.iter().filter(|finding| finding.grade() == "look").count();
+    let rows = findings.into_iter().map(|f| vec![f.grade().into(), f.what.into(), f.text]);
     printer.table(&value, &["", "WHAT", "FINDING"], rows.collect());
     Ok(if bad == 0 { Exit::Done } else { Exit::WorkRemains(format!("{bad} to look at")) })
 }

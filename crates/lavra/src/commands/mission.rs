@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::read_file;
 use super::task::{note_more, query, text};
-use crate::cli::{Mission, MissionAdd, MissionFilter, MissionList, Phase};
+use crate::cli::{Mission, MissionAdd, MissionChoice, MissionFilter, MissionList, Phase};
 use crate::client::Client;
 use crate::exit::{BadUsage, Exit};
 use crate::printer::{Cell, Color, Printer};
@@ -37,15 +37,15 @@ pub(crate) async fn run(
             let copy = client.post(&path, json!({ "queue": queue })).await?;
             printer.table(&copy, &["ID"], vec![vec![text(&copy, "id")]]);
         }
-        Mission::Queue(filter) => {
-            return wish(&client, "queue", &filter, false, "queued", printer).await;
+        Mission::Queue(choice) => {
+            return wish(&client, "queue", &choice, false, "queued", printer).await;
         }
-        Mission::Cancel(filter) => {
-            return wish(&client, "cancel", &filter, false, "canceled", printer).await;
+        Mission::Cancel(choice) => {
+            return wish(&client, "cancel", &choice, false, "canceled", printer).await;
         }
-        Mission::Retry { filter, again_from } => {
+        Mission::Retry { choice, again_from } => {
             let from_scrape = again_from == Some(Phase::Scrape);
-            return wish(&client, "retry", &filter, from_scrape, "queued again", printer).await;
+            return wish(&client, "retry", &choice, from_scrape, "queued again", printer).await;
         }
     }
     Ok(Exit::Done)
@@ -224,7 +224,7 @@ async fn timeline(client: &Client, id: &str) -> anyhow::Result<Value> {
     }
 }
 
-/// The timeline of 10.2.
+/// The timeline of a mission.
 fn log(answer: &Value, printer: &Printer) {
     let items = answer.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
     let rows = items.iter().map(|entry| {
@@ -244,13 +244,13 @@ fn log(answer: &Value, printer: &Printer) {
 async fn wish(
     client: &Client,
     what: &str,
-    filter: &MissionFilter,
+    choice: &MissionChoice,
     from_scrape: bool,
     done: &str,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     let body = json!({
-        "ids": filter.ids, "filter": conditions(filter), "all": filter.all,
+        "ids": choice.ids, "filter": conditions(&choice.filter), "all": choice.all,
         "from_scrape": from_scrape,
     });
     let answer = client.call(Method::POST, &format!("/missions:{what}"), Some(body), None).await?;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use lavra_db::{Database, Keyring, Secrets, migrate};
+use lavra_db::{Database, Keyring, Secrets};
 use lavra_fleet::keys::MayMake;
-use lavra_tasks::MIGRATIONS;
 use serde_json::json;
 
 use super::typed;
 use crate::cli::Secret;
 use crate::exit::{BadUsage, Exit};
+use crate::migrations;
 use crate::node::keyring;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -26,7 +26,7 @@ pub(crate) async fn run(
     }
     let database =
         Database::open(&settings.target, settings.schema.clone(), Duration::from_secs(3)).await?;
-    migrate(&database, MIGRATIONS).await?;
+    migrations::apply(&database, &[]).await?;
     let may_make = match command {
         Secret::Set { .. } => MayMake::Yes,
         Secret::GenerateKey | Secret::List | Secret::Remove { .. } => MayMake::No,

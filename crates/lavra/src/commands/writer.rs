@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::on_signal;
 use crate::cli::Writer;
 use crate::exit::{BadUsage, Exit};
+use crate::migrations;
 use crate::node::{Node, Parts, Place, keyring, listen};
 use crate::settings::{Settings, WriterFile};
 use crate::variables::Variable;
@@ -23,12 +24,17 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) async fn run(mut settings: Settings, args: &Writer) -> anyhow::Result<Exit> {
     let file = std::mem::take(&mut settings.writer);
     let config = config(args, &file)?;
-    if let Some(target) = args.target.as_ref().or(file.target.as_ref()) {
+    let elsewhere = args.target.as_ref().or(file.target.as_ref());
+    if let Some(target) = elsewhere {
         settings.target = Target::parse(target)?;
     }
     let stop = on_signal()?;
     let (database, node) = open(&settings).await?;
-    for id in migrate(&database, lavra_writer::MIGRATIONS).await? {
+    let applied = match elsewhere {
+        Some(_) => migrate(&database, lavra_writer::MIGRATIONS).await?,
+        None => migrations::apply(&database, &[]).await?,
+    };
+    for id in applied {
         tracing::info!(id, database = %settings.target, "migrated");
     }
     let secrets = keyring(&database, settings.key_file.as_deref(), MayMake::Yes)?

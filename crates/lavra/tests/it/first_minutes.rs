@@ -61,8 +61,10 @@ fn a_file_that_a_server_has() {
 
 #[test]
 fn a_server_for_a_command_that_asks_none() {
-    for command in ["demo", "doctor", "runner"] {
-        let output = Place::on_duckdb().run(&["--server", "http://127.0.0.1:1", command]);
+    for command in ["demo", "doctor", "runner", "serve", "writer", "migrate", "secret list"] {
+        let place = Place::on_duckdb();
+        let words = ["--server", "http://127.0.0.1:1"].into_iter().chain(command.split(' '));
+        let output = place.run(&words.collect::<Vec<_>>());
         assert_told(&output, 2, &["error[bad_usage]", "--server", "asks no server"]);
     }
 }

@@ -56,7 +56,7 @@ codes! {
         "Load the page again and repeat it. A script sends X-CSRF-Token, a program uses a key instead of the cookie."
     ForeignOrigin "foreign_origin" FORBIDDEN
         "This page may not change anything here"
-        "Requests from pages of other sites are refused. Add the name to the allowed hosts if the page is yours."
+        "Requests from pages of other sites are refused. If the page is yours, add its name to web.hosts in lavra.toml."
     NotAllowed "not_allowed" FORBIDDEN
         "This is only for the one who runs the server"
         "Use lavra sql on the same machine, as the same user."
@@ -119,7 +119,7 @@ codes! {
         "Send JSON with Content-Type: application/json; the forms of pages are application/x-www-form-urlencoded."
     WrongHost "wrong_host" MISDIRECTED_REQUEST
         "This server is not addressed by that name"
-        "Use localhost, 127.0.0.1 or ::1, or add the name to the allowed hosts."
+        "Use localhost, 127.0.0.1 or ::1, or add the name to web.hosts in lavra.toml."
     InvalidRequest "invalid_request" UNPROCESSABLE_ENTITY
         "The request cannot be carried out as it is"
         "The detail says what is wrong with which field."

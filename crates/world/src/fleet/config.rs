@@ -34,7 +34,7 @@ pub struct FleetConfig {
     pub empty: f64,
     /// Whether a job that is completed brings its ads along, in `data`.
     pub inline_data: bool,
-    /// Which status refuses a scrape for want of a session that is ready; the seed names none.
+    /// Which status refuses a scrape for want of a session that is ready; the specification names none.
     pub unready: u16,
     /// The calendar's time when the world began.
     pub began: Timestamp,

@@ -333,7 +333,7 @@ fn error502_a_worker_that_comes_back_in_time_is_followed_on() {
 }
 
 #[test]
-fn retry_policy_is_the_seeds() {
+fn retry_policy_is_the_specifications() {
     let retried = ["100", "101", "102", "103", "200", "201", "202", "300", "301", "302"];
     for code in ErrorCode::ALL {
         let is_retried = retried.iter().any(|number| code.as_str().ends_with(number));

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use lavra_db::{Database, Secrets, migrate};
+use lavra_db::{Database, Secrets};
 use lavra_extract::task::Told;
 use lavra_fleet::Fleet;
 use lavra_fleet::keys::MayMake;
@@ -127,7 +127,6 @@ impl Running {
     }
 
     async fn writer(&mut self, database: &Database, place: &Place) -> anyhow::Result<Added> {
-        migrate(database, lavra_writer::MIGRATIONS).await?;
         let keys = keyring(database, place.settings.key_file.as_deref(), MayMake::Yes)?;
         let secrets = keys.map(|keys| Secrets::new(database.clone(), keys));
         let loopback: Network = LOOPBACK.parse().map_err(|error: String| anyhow!(error))?;

@@ -67,11 +67,12 @@ fn check(file: &Path, printer: &Printer) -> anyhow::Result<Exit> {
             if printer.is_json() {
                 printer.json(&value);
             } else {
-                printer.data(&format!(
-                    "{} is well: {} endpoints, {series} series a month",
-                    source.name,
-                    source.endpoints.len()
-                ));
+                let endpoints = match source.endpoints.len() {
+                    1 => "1 endpoint".to_owned(),
+                    many => format!("{many} endpoints"),
+                };
+                let name = source.name;
+                printer.data(&format!("{name} is valid: {endpoints}, {series} series a month"));
             }
             Ok(Exit::Done)
         }

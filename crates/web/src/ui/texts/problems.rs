@@ -41,7 +41,7 @@ fn portuguese(code: Code) -> (&'static str, &'static str) {
         ),
         Code::ForeignOrigin => (
             "Esta página não pode mudar nada aqui",
-            "Pedidos de páginas de outros sites são recusados. Acrescente o nome aos hosts permitidos se a página é sua.",
+            "Pedidos de páginas de outros sites são recusados. Se a página é sua, acrescente o nome a web.hosts em lavra.toml.",
         ),
         Code::NotAllowed => (
             "Isto é só para quem opera o servidor",
@@ -99,7 +99,7 @@ fn portuguese(code: Code) -> (&'static str, &'static str) {
         ),
         Code::WrongHost => (
             "Este servidor não atende por este nome",
-            "Use localhost, 127.0.0.1 ou ::1, ou acrescente o nome aos hosts permitidos.",
+            "Use localhost, 127.0.0.1 ou ::1, ou acrescente o nome a web.hosts em lavra.toml.",
         ),
         Code::InvalidRequest => (
             "O pedido não pode ser atendido como está",
