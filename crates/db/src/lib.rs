@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod address;
 mod ask;
 mod clock;
 mod duck;
@@ -14,6 +15,7 @@ mod secret;
 mod target;
 mod tls;
 
+pub use address::is_public;
 pub use ask::Answer;
 pub use clock::Clock;
 pub use duck::{Duck, Holder, Options as DuckOptions, lock_holder, micros, timestamp};

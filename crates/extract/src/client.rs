@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use lavra_tasks::outbound;
+use reqwest::redirect;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
@@ -36,7 +37,7 @@ pub struct Client {
 pub(crate) const LARGE: usize = 8 << 20;
 
 impl Client {
-    /// `private_allowed`: whether the source may be an address of the inside.
+    /// `private_allowed`: whether the source may be an internal address.
     pub fn new(source: &Source, private_allowed: bool) -> Result<Self> {
         if !private_allowed && let Some(refusal) = outbound::refusal_of(&source.base_url) {
             return Err(Error::Invalid(refusal));
@@ -58,6 +59,7 @@ impl Client {
         }
         let http = builder
             .default_headers(headers)
+            .redirect(redirect::Policy::custom(at_home))
             .connect_timeout(source.limits.connect)
             .http1_only()
             .build()
@@ -124,6 +126,23 @@ impl Fetch for Client {
             Ok(answer) => answer,
             Err(_) => Err(Trouble::Timeout(self.timeout)),
         }
+    }
+}
+
+const MAX_REDIRECTS: usize = 5;
+
+/// Follows a redirect within the same server. To another one the source's headers would go along, with the
+/// keys in them: that redirect is the answer.
+fn at_home(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let is_home = attempt.previous().first().is_some_and(|asked| {
+        let to = attempt.url();
+        asked.origin() == to.origin()
+            || (asked.scheme() == "http" && to.scheme() == "https" && asked.host() == to.host())
+    });
+    if is_home && attempt.previous().len() <= MAX_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
     }
 }
 

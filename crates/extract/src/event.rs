@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::model::{ExtractionId, Status, Totals};
@@ -76,6 +77,10 @@ pub enum Event {
     },
     OutageEnded {
         endpoint: String,
+    },
+    /// The host said when it wants to be asked again, and is not asked before.
+    LeftAlone {
+        until: Timestamp,
     },
     /// Nothing can be done but wait.
     Waiting {

@@ -100,15 +100,23 @@ impl Export {
         let mut report = Report { place: self.to.place().to_owned(), ..Report::default() };
         let mut parts: BTreeMap<(String, Date), (&Endpoint, Vec<Extraction>)> = BTreeMap::new();
         for task in self.store.tasks(scope).await? {
-            if task.status != Status::Complete && !self.partial {
-                report.left_out.push(LeftOut { task: task.task_id, status: task.status });
-                continue;
-            }
             if let Some(series) = self.source.series(&task.endpoint_name) {
                 let part = parts.entry((name_of(&series, scope), task.data_date));
                 part.or_insert_with(|| (series.endpoint, Vec::new())).1.push(task);
             }
         }
+        // All of a file or none of it: a part would stand where the whole may have stood.
+        let is_whole = |tasks: &[Extraction]| tasks.iter().all(|t| t.status == Status::Complete);
+        parts.retain(|_, (_, tasks)| {
+            let is_kept = self.partial || is_whole(tasks);
+            if !is_kept {
+                let open = tasks.iter().filter(|task| task.status != Status::Complete);
+                report.left_out.extend(
+                    open.map(|task| LeftOut { task: task.task_id.clone(), status: task.status }),
+                );
+            }
+            is_kept
+        });
         let all = parts.len();
         for (done, ((name, date), (endpoint, tasks))) in parts.into_iter().enumerate() {
             if self.stop.is_cancelled() {
@@ -116,7 +124,7 @@ impl Export {
                 break;
             }
             tell(done, all);
-            if let Some(file) = self.part(name, endpoint, date, tasks).await? {
+            if let Some(file) = self.part(name, endpoint, date, tasks, &mut report).await? {
                 report.rows += file.rows;
                 report.bytes += file.bytes;
                 report.files.push(file);
@@ -132,6 +140,7 @@ impl Export {
         endpoint: &Endpoint,
         date: Date,
         tasks: Vec<Extraction>,
+        report: &mut Report,
     ) -> Result<Option<Written>> {
         let (name, period) = match endpoint.period {
             Period::Month { .. } | Period::Snapshot { .. } => {
@@ -143,10 +152,22 @@ impl Export {
         let directory = tempfile::tempdir().map_err(failed)?;
         let file = directory.path().join("export");
         let mut sheet = Sheet::open(&file, directory.path(), self.format, endpoint)?;
-        for task in tasks {
-            sheet = self.task(endpoint, task, sheet).await?;
+        for task in &tasks {
+            sheet = self.task(endpoint, task.clone(), sheet).await?;
         }
         let rows = blocking(move || sheet.finish()).await?;
+        // What was fetched anew meanwhile is in the file half as it was and half as it is.
+        for task in tasks.iter().filter(|_| !self.partial) {
+            let now = self.store.task(&task.task_id).await?;
+            let is_same = |now: &Extraction| {
+                (now.status, now.generation, now.token)
+                    == (task.status, task.generation, task.token)
+            };
+            if let Some(now) = now.filter(|now| !is_same(now)) {
+                report.left_out.push(LeftOut { task: now.task_id, status: now.status });
+                return Ok(None);
+            }
+        }
         if rows == 0 {
             // What an earlier export may have left there is not true any more.
             self.to.remove(&key).await.map_err(failed)?;

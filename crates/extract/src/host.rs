@@ -1,12 +1,16 @@
 //! One place that says who may ask the host now: the limiter, the breakers, the wish of the server
 //! to be left alone for a while, and the endpoints that bear less than the rest.
+//!
+//! All runs and audits of a process that ask one server share its host: the server counts the
+//! requests of this machine, not of a run.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use url::{Origin, Url};
 
 use crate::breaker::{self, Breaker, Change, Verdict};
 use crate::limiter::Limiter;
@@ -35,7 +39,12 @@ struct State {
 struct Endpoint {
     in_flight: usize,
     breaker: Breaker,
+    /// Whether all that ever came of it was no answer of such a source.
+    is_senseless: bool,
 }
+
+/// The hosts that this process asks.
+static HOSTS: LazyLock<Mutex<HashMap<Origin, Weak<Host>>>> = LazyLock::new(Mutex::default);
 
 /// How a request ended, as far as the host is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +58,8 @@ pub enum Ended {
     Failed {
         wait: Option<Duration>,
     },
+    /// It was answered, with something that has no place here.
+    Senseless,
 }
 
 impl Ended {
@@ -62,11 +73,10 @@ impl Ended {
             Reading::Retry(failure) => match failure.kind {
                 Kind::Throttled => Self::Throttled { wait: failure.wait },
                 Kind::Refused => Self::Well,
-                Kind::Server
-                | Kind::Timeout
-                | Kind::Connection
-                | Kind::Garbled
-                | Kind::TooLarge => Self::Failed { wait: failure.wait },
+                Kind::Garbled => Self::Senseless,
+                Kind::Server | Kind::Timeout | Kind::Connection | Kind::TooLarge => {
+                    Self::Failed { wait: failure.wait }
+                }
             },
         }
     }
@@ -87,6 +97,19 @@ enum Answer {
 }
 
 impl Host {
+    /// The host that `url` is at: the same for all who ask it at a time, with the lowest of their caps.
+    pub fn shared(url: &Url, cap: usize, breaker: breaker::Settings) -> Arc<Self> {
+        let mut hosts = HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
+        hosts.retain(|_, host| host.strong_count() > 0);
+        if let Some(host) = hosts.get(&url.origin()).and_then(Weak::upgrade) {
+            host.state().limiter.lower_cap(cap, Instant::now());
+            return host;
+        }
+        let host = Self::new(cap, breaker);
+        hosts.insert(url.origin(), Arc::downgrade(&host));
+        host
+    }
+
     pub fn new(cap: usize, breaker: breaker::Settings) -> Arc<Self> {
         let state = State {
             limiter: Limiter::new(cap, Instant::now()),
@@ -121,6 +144,12 @@ impl Host {
         breaker.failing_since().filter(|_| breaker.is_outage()).map(|since| since.elapsed())
     }
 
+    /// Whether an endpoint has answered, and never with anything that makes sense: it may not be what it
+    /// is taken for.
+    pub fn is_senseless(&self, endpoint: &str) -> bool {
+        self.state().endpoints.get(endpoint).is_some_and(|endpoint| endpoint.is_senseless)
+    }
+
     /// Waits until a request to `endpoint` may go out; of those at most `most` at once.
     pub async fn permit(self: &Arc<Self>, endpoint: &str, most: Option<usize>) -> Permit {
         loop {
@@ -153,9 +182,11 @@ impl Host {
             return Answer::Wait(Some(time));
         }
         let State { limiter, endpoints, .. } = &mut *state;
-        let endpoint = endpoints
-            .entry(name.to_owned())
-            .or_insert_with(|| Endpoint { in_flight: 0, breaker: Breaker::new(self.breaker) });
+        let endpoint = endpoints.entry(name.to_owned()).or_insert_with(|| Endpoint {
+            in_flight: 0,
+            breaker: Breaker::new(self.breaker),
+            is_senseless: true,
+        });
         if most.is_some_and(|most| endpoint.in_flight >= most)
             || limiter.in_flight() >= limiter.limit()
         {
@@ -192,6 +223,7 @@ impl Host {
         let State { limiter, endpoints, not_before, pauses } = &mut *state;
         let mut change = Change::None;
         if let Some(endpoint) = endpoints.get_mut(&permit.endpoint) {
+            endpoint.is_senseless &= matches!(ended, None | Some(Ended::Senseless));
             change = match ended {
                 None => {
                     if permit.is_probe {
@@ -200,7 +232,7 @@ impl Host {
                     Change::None
                 }
                 Some(Ended::Well) => endpoint.breaker.succeeded(),
-                Some(Ended::Throttled { .. } | Ended::Failed { .. }) => {
+                Some(Ended::Throttled { .. } | Ended::Failed { .. } | Ended::Senseless) => {
                     endpoint.breaker.failed(now, permit.is_probe)
                 }
             };
@@ -212,7 +244,7 @@ impl Host {
                 *pauses = 0;
             }
             Some(Ended::Throttled { .. }) => limiter.refused(permit.begun, now),
-            Some(Ended::Failed { .. }) => limiter.strained(permit.begun, now),
+            Some(Ended::Failed { .. } | Ended::Senseless) => limiter.strained(permit.begun, now),
         }
         match change {
             Change::Closed => limiter.restart(now),
@@ -274,5 +306,30 @@ impl Drop for Permit {
             let host = Arc::clone(&self.host);
             host.end(self, None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn all_who_ask_a_host_share_it_with_the_lowest_of_their_caps() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let shared = |text: &str, cap| Host::shared(&url(text), cap, breaker::Settings::default());
+        let one = shared("http://shared.example:8090/api/consulta", 8);
+        let other = shared("http://shared.example:8090/api/another", 1);
+        assert!(Arc::ptr_eq(&one, &other));
+        assert!(!Arc::ptr_eq(&one, &shared("http://shared.example:8091/api/consulta", 8)));
+        let permit = one.permit("a", None).await;
+        assert_eq!(other.condition().in_flight, 1);
+        permit.end(Ended::Well);
+        for _ in 0..10 {
+            one.permit("a", None).await.end(Ended::Well);
+        }
+        assert_eq!(one.condition().limit, 1);
+        let before = Arc::downgrade(&one);
+        drop((one, other));
+        assert!(before.upgrade().is_none(), "nobody asks it any more");
     }
 }

@@ -47,6 +47,14 @@ impl Limiter {
         }
     }
 
+    /// Somebody else who asks the same host allows it no more than this.
+    pub fn lower_cap(&mut self, cap: usize, now: Instant) {
+        self.cap = self.cap.min(cap.max(1));
+        if self.limit > self.cap {
+            self.change(self.cap, now);
+        }
+    }
+
     pub fn limit(&self) -> usize {
         self.limit
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lavra_tasks::model::Token;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -51,6 +51,9 @@ impl Drop for Coming {
     }
 }
 
+/// Room for a body in memory, until it is stored.
+pub(crate) struct Room(#[expect(dead_code, reason = "held, not read")] OwnedSemaphorePermit);
+
 /// The store could not be written to for too long; the writer says why.
 #[derive(Debug)]
 pub(crate) struct Broken;
@@ -71,15 +74,32 @@ impl Sink {
         Coming(Arc::clone(&self.under_way))
     }
 
-    /// Stores an arrival; returns when it is durable, or refused.
+    /// Waits until there is room for what has arrived.
+    pub(crate) async fn room(&self, arrival: &Arrival) -> Result<Room, Broken> {
+        let size = arrival.body.as_ref().map_or(0, bytes::Bytes::len) / 1024 + 1;
+        let room = Arc::clone(&self.room).acquire_many_owned(size.min(ROOM) as u32);
+        room.await.map(Room).map_err(|_| Broken)
+    }
+
+    /// Stores an arrival when there is room; returns when it is durable, or refused.
     pub(crate) async fn put(
         &self,
         task: &ExtractionId,
         token: Token,
         arrival: Arrival,
     ) -> Result<Written, Broken> {
-        let size = arrival.body.as_ref().map_or(0, bytes::Bytes::len) / 1024 + 1;
-        let room = self.room.acquire_many(size.min(ROOM) as u32).await.map_err(|_| Broken)?;
+        let room = self.room(&arrival).await?;
+        self.put_into(room, task, token, arrival).await
+    }
+
+    /// The same with the room that it has.
+    pub(crate) async fn put_into(
+        &self,
+        room: Room,
+        task: &ExtractionId,
+        token: Token,
+        arrival: Arrival,
+    ) -> Result<Written, Broken> {
         let (reply, answer) = oneshot::channel();
         let item = Item { task: task.clone(), token, arrival, reply };
         self.items.send(item).await.map_err(|_| Broken)?;

@@ -49,7 +49,7 @@ pub(crate) struct Parts {
     pub(crate) serve: bool,
     pub(crate) work: Work,
     pub(crate) demo_types: bool,
-    /// Whether `http` tasks and webhooks may call addresses of the inside.
+    /// Whether `http` tasks and webhooks may call internal addresses.
     pub(crate) private_allowed: bool,
     /// Whether it listens to others than this machine.
     pub(crate) beyond_loopback: bool,
@@ -81,8 +81,8 @@ pub(crate) struct Node {
     /// Apart from the others: receivers that do not answer must not take the turns of all.
     deliveries: Registry,
     parts: Parts,
-    /// What its runner takes before all else, and nobody else meanwhile.
-    pub(crate) first: Option<TaskId>,
+    /// The one task that its runner takes, and nobody else meanwhile; none are all.
+    pub(crate) only: Option<TaskId>,
     /// Where it tells what it counts, if it serves nothing else.
     pub(crate) metrics: Option<TcpListener>,
     web: Web,
@@ -167,7 +167,7 @@ impl Node {
             registry,
             deliveries,
             parts,
-            first: None,
+            only: None,
             metrics: None,
             web: settings.web.clone(),
             runner: settings.runner.clone(),
@@ -256,8 +256,8 @@ impl Node {
         let mut helping = None;
         let runner = self.parts.work.claims().then(|| {
             let runner =
-                Runner::new(self.tasks.clone(), self.registry, self.runner).first(self.first);
-            let help = self.parts.work.extract.then(|| {
+                Runner::new(self.tasks.clone(), self.registry, self.runner).only(self.only);
+            let help = (self.parts.work.extract && self.only.is_none()).then(|| {
                 let (process, pulse) = (runner.process(), runner.pulse());
                 self.extract.help(self.tasks.clone(), process, pulse, stop.clone())
             });

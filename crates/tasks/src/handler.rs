@@ -1,9 +1,10 @@
 //! How work is written: a type name, a typed input, and `run`.
 //!
 //! A handler may run more than once for a task (a process can die after its work and before the
-//! completion was stored), so what it does outside should carry [`Context::idempotency_key`].
-//! It should look at [`Context::is_stopping`] between steps, or wait on [`Context::stopped`]
-//! beside its own waiting: a cancelled, lost or interrupted attempt is told there.
+//! completion was stored). What it does outside should be safe to repeat: [`Context::id`] is the same
+//! in each attempt, [`Context::idempotency_key`] only within one. It should look at
+//! [`Context::is_stopping`] between steps, or wait on [`Context::stopped`] beside its own waiting: a
+//! cancelled, lost or interrupted attempt is told there.
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::address::Network;
+use crate::network::Network;
 use crate::row::Caps;
 
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod address;
 mod batch;
 mod collect;
 mod config;
@@ -12,6 +11,7 @@ mod infer;
 mod key;
 mod migrations;
 mod model;
+mod network;
 mod order;
 mod postgres;
 mod row;
@@ -25,11 +25,11 @@ mod table;
 mod texts;
 mod web;
 
-pub use address::Network;
 pub use config::{Access, Config, Limits, Timing};
 pub use failure::{Code, Failure};
 pub use migrations::MIGRATIONS;
 pub use model::{FailedItem, Job, JobId, Progress, Status};
+pub use network::Network;
 pub use order::{Order, Refused};
 pub use row::Caps;
 pub use service::Service;

@@ -34,9 +34,33 @@ grace_seconds = 2
 [tasks]
 stale_ms = 2500
 ";
-/// Little of each, so that no page is refused for good.
-const FAULTS: [&str; 5] =
-    ["server_error=0.02", "too_many=0.01", "cut_chunks=0.01", "html=0.01", "reset=0.01"];
+/// Little of each, so that no page is refused for good. Those that are not here would rightly change what is
+/// asked for: a body that is too large fails its list, a total of a billion is one that has moved.
+const FAULTS: [&str; 17] = [
+    "server_error=0.02",
+    "too_many=0.01",
+    "retry_after.share=0.005",
+    "retry_after.seconds=1",
+    "gateway=0.01",
+    "input_string=0.005",
+    "dates=0.001",
+    "hang.share=0.002",
+    "hang.at_most_ms=2000",
+    "reset=0.01",
+    "cut_chunks=0.01",
+    "cut_length=0.005",
+    "html=0.01",
+    "zero_length=0.005",
+    "wrong_json=0.005",
+    r#"in_flight={"limits":[8,4],"every_ms":5000}"#,
+    r#"outage={"after_ms":15000,"lasts_ms":8000,"as_unavailable":true}"#,
+];
+/// The lists: one for each value of a fan-out, empty where a month has nothing by 204; and one by itself,
+/// which bears one request at a time and is empty by 404.
+const LISTS: [(&str, &str); 2] = [
+    ("contratacoes_publicacao", "/v1/contratacoes/publicacao"),
+    ("instrumentoscobranca_inclusao", "/v1/instrumentoscobranca/inclusao"),
+];
 const MONTHS: [&str; 2] = ["2025-03", "2025-04"];
 /// Records that come and go after so many requests: value of the fan-out, month, requests, records.
 const DRIFTS: [(u64, &str, u64, i64); 2] = [(6, MONTHS[0], 8, 30), (9, MONTHS[1], 6, -20)];
@@ -51,8 +75,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The values of the fan-out.
 const VALUES: std::ops::RangeInclusive<u64> = 1..=14;
 
-/// A page: the value of the fan-out, the first day and the number.
-type Page = (u64, String, u64);
+/// A page: its list, the first day and the number.
+type Page = (String, String, u64);
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let (kills, seed) = super::arguments(args, "--kills", 200)?;
@@ -149,6 +173,7 @@ impl Scene {
         noted.hold_against(&begun, kills);
         let durable = self.durable()?;
         ensure!(!noted.pages.is_empty(), "nothing was ever seen to be durable between the kills");
+        ensure!(noted.in_the_work > kills / 4, "only {} kills fell into the work", noted.in_the_work);
         let requests = self.summary()?["requests"].clone();
         if !noted.wrongly.is_empty() {
             let logs = self.directory.keep();
@@ -204,8 +229,11 @@ impl Scene {
         exec::capture(&mut export)?;
         let mut compared = 0;
         for month in MONTHS {
+            let [(several, _), (one, path)] = LISTS;
             let mut wanted = truth::of_the_world(self.port, month, VALUES)?;
-            let mut stored = truth::of_an_export(&out, month)?;
+            wanted.extend(truth::of_a_list(self.port, month, path, "")?);
+            let mut stored = truth::of_an_export(&out, several, month)?;
+            stored.extend(truth::of_an_export(&out, one, month)?);
             wanted.sort_unstable();
             stored.sort_unstable();
             ensure!(
@@ -229,7 +257,10 @@ impl Scene {
         let mut command = self.lavra(more);
         let base = format!("http://127.0.0.1:{}/api/consulta", self.port);
         command.args(["extract", "run", "pncp", "--from", MONTHS[0], "--to", MONTHS[1]]);
-        command.args(["--endpoint", "contratacoes_publicacao", "--base-url", &base]);
+        for (list, _) in LISTS {
+            command.args(["--endpoint", list]);
+        }
+        command.args(["--base-url", &base]);
         command
     }
 
@@ -260,9 +291,18 @@ impl Scene {
         let stats: Value = serde_json::from_str(&body).context("the world's counts")?;
         let pages = stats["pages"].as_array().cloned().unwrap_or_default();
         let count = |page: &Value| {
-            let window = page["window"].as_str()?;
-            let key = (page["fan_out"].as_u64()?, window[..8].to_owned(), page["page"].as_u64()?);
-            Some((key, page[what].as_u64()?))
+            let (list, _) = LISTS.iter().find(|(_, path)| page["endpoint"] == *path)?;
+            let list = match page["fan_out"].as_u64() {
+                Some(value) => format!("{list}_modalidade_{value}"),
+                None => (*list).to_owned(),
+            };
+            // What was asked for to see whether anybody answers is of less than a month.
+            let (first, last) = page["window"].as_str()?.split_once("..")?;
+            let month = format!("{}-{}", first.get(..4)?, first.get(4..6)?);
+            if last != format!("{}{}", first.get(..6)?, truth::last_day(&month)) {
+                return None;
+            }
+            Some(((list, first.to_owned(), page["page"].as_u64()?), page[what].as_u64()?))
         };
         Ok(pages.iter().filter_map(count).collect())
     }
@@ -299,18 +339,20 @@ fn is_up(port: u16) -> bool {
 }
 
 /// Whether a page is of a list that changed.
-fn has_drifted((value, day, _): &Page) -> bool {
-    DRIFTS.iter().any(|(of, month, ..)| of == value && day.starts_with(&month.replace('-', "")))
+fn has_drifted((list, day, _): &Page) -> bool {
+    DRIFTS.iter().any(|(value, month, ..)| {
+        list.ends_with(&format!("_modalidade_{value}")) && day.starts_with(&month.replace('-', ""))
+    })
 }
 
 /// `contratacoes_publicacao_modalidade_6_2025-03-01`, and its pages.
 fn pages_of(row: &Value) -> Vec<Page> {
     let list = || {
-        let (name, date) = row["task_id"].as_str()?.rsplit_once('_')?;
-        let (_, value) = name.rsplit_once('_')?;
-        let (value, day): (u64, String) = (value.parse().ok()?, date.replace('-', ""));
+        let (list, date) = row["task_id"].as_str()?.rsplit_once('_')?;
+        let day = date.replace('-', "");
         let pages = row["pages"].as_str()?.split(',');
-        Some(pages.filter_map(|page| Some((value, day.clone(), page.parse().ok()?))).collect())
+        let page = |page: &str| Some((list.to_owned(), day.clone(), page.parse().ok()?));
+        Some(pages.filter_map(page).collect())
     };
     list().unwrap_or_default()
 }

@@ -21,6 +21,9 @@ use crate::request::{Request, request};
 use crate::source::Series;
 use crate::store::{Arrival, Done, Outcome, Written};
 
+/// A wait that people would wonder about.
+const WORTH_A_WORD: Duration = Duration::from_secs(2);
+
 /// What is kept of a body that is not data.
 const KEPT_AS_TEXT: usize = 64 << 10;
 
@@ -58,7 +61,7 @@ impl Run {
         loop {
             let endpoint = series.endpoint;
             let away = self.extractor.host.away_for(&endpoint.name);
-            if let Some(away) = away.filter(|away| *away > self.extractor.settings.outage) {
+            if let Some(away) = away.filter(|away| *away > self.patience(&endpoint.name)) {
                 return Ok(Asked::GaveUp(gone(away)));
             }
             let mut permit = tokio::select! {
@@ -90,6 +93,9 @@ impl Run {
             *earlier += 1;
             let change = permit.end(Ended::of(&reading));
             self.tell_of_outage(change, &endpoint.name, &reading);
+            if let Reading::Retry(Failure { wait: Some(wait), .. }) = &reading {
+                self.tell_of_wait(*wait);
+            }
             let asked_for =
                 Page { task, series: &series, window, request: &request, number: page, elapsed };
             let failure = match reading {
@@ -134,6 +140,16 @@ impl Run {
         let full = settings.backoff * 2_u32.saturating_pow(failed.saturating_sub(1).min(16));
         let mut luck = self.luck.lock().unwrap_or_else(PoisonError::into_inner);
         full.min(settings.longest_backoff).mul_f64(luck.random_range(0.5..1.0))
+    }
+
+    /// The host wants to be left alone; of answers that came together one is told of.
+    fn tell_of_wait(&self, wait: Duration) {
+        let until = self.now() + wait;
+        let mut told = self.alone_until.lock().unwrap_or_else(PoisonError::into_inner);
+        if wait >= WORTH_A_WORD && told.is_none_or(|told| until > told + WORTH_A_WORD) {
+            *told = Some(until);
+            self.tell(Event::LeftAlone { until });
+        }
     }
 
     pub(super) fn tell_of_outage(&self, change: Change, endpoint: &str, reading: &Reading) {

@@ -23,6 +23,10 @@ use crate::store::{Arrival, Held, Outcome, Written};
 const HALVED_AFTER: i32 = 4;
 const HALVED_AGAIN_AFTER: i32 = 2;
 
+/// Why what is missing of a snapshot of another month is not asked for.
+pub(super) const HISTORY: &str =
+    "the source tells only what there is today, and the month that this was to be of is over";
+
 /// What came of asking for totals.
 enum Found {
     Totals {
@@ -42,8 +46,12 @@ enum Found {
 impl Run {
     /// Finds the totals of a task that was claimed for it, and offers it to whoever fetches.
     pub(super) async fn discover(self: Arc<Self>, task: Extraction) -> Result<()> {
-        let windows = self.windows(&task).await?;
-        let found = self.totals(&task, windows, 1).await?;
+        let found = if self.is_history(&task) {
+            Found::Refused(HISTORY.to_owned())
+        } else {
+            let windows = self.windows(&task).await?;
+            self.totals(&task, windows, 1).await?
+        };
         self.settle(task, found, Held::Offered).await?;
         Ok(())
     }

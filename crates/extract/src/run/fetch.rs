@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::Run;
 use super::ask::Asked;
-use super::discover::{missing_of, missing_pages, records_of, sizes};
+use super::discover::{HISTORY, missing_of, missing_pages, records_of, sizes};
 use crate::error::Result;
 use crate::event::Event;
 use crate::machine::{Fetched, Happening};
@@ -39,6 +39,11 @@ impl Run {
         let mut task = task;
         loop {
             let windows = self.windows(&task).await?;
+            if self.is_history(&task) {
+                let pass = Pass { refused: Some(HISTORY.to_owned()), ..Pass::default() };
+                self.reconcile(task, &windows, pass).await?;
+                return Ok(());
+            }
             // Whoever had it last could not find them out.
             if windows.iter().any(|window| window.totals.is_none()) {
                 let Some(next) = self.discover_rest(task, windows).await? else { return Ok(()) };
@@ -123,12 +128,21 @@ impl Run {
         let turn = turns.acquire().await;
         let coming = self.sink.coming();
         let asked = self.ask(task, window, page, self.extractor.settings.attempts).await?;
-        // It may still wait to be stored.
-        drop((turn, coming));
+        // It may still wait to be stored, and nobody waits for it any more.
+        drop(coming);
         Ok(match asked {
             Asked::Page { arrival, total } => {
                 let (records, bytes) = sizes(&arrival);
-                match self.sink.put(&task.task_id, task.token, *arrival).await {
+                let room = self.sink.room(&arrival).await;
+                // Only now may another page be asked for: a store that stalls stalls the requests.
+                drop(turn);
+                let stored = match room {
+                    Ok(room) => {
+                        self.sink.put_into(room, &task.task_id, task.token, *arrival).await
+                    }
+                    Err(broken) => Err(broken),
+                };
+                match stored {
                     Ok(Written::Applied { .. }) => {
                         let id = task.task_id.clone();
                         self.tell(Event::PageStored { task: id, records, bytes, again });

@@ -72,6 +72,8 @@ impl Default for Settings {
 
 /// Discoveries under way at once; the host's limit decides how many requests are.
 const DISCOVERIES_AT_ONCE: usize = 16;
+/// How long something is asked that answers, and never as such a source would.
+const SENSELESS: Duration = Duration::from_secs(300);
 /// How often is looked whether others have finished, or died.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -86,6 +88,8 @@ pub struct Extractor {
     pub pulse: Pulse,
     /// What the responses of this run are marked with.
     pub run: String,
+    /// When the run was asked for: what was discovered since is fresh, whoever began with it.
+    pub asked_at: Timestamp,
     pub settings: Settings,
     pub events: mpsc::UnboundedSender<Event>,
     /// Nothing new is begun after it; what is under way is finished and stored.
@@ -115,8 +119,13 @@ struct Run {
     claimed: Mutex<HashMap<Token, Instant>>,
     /// What waits are spread by: the process's own, so that a simulation can be repeated.
     luck: Mutex<StdRng>,
-    /// When the run began: an open month that was fetched since is fresh.
     begun: Timestamp,
+    /// The tasks that were asked for; the scope may hold others between them.
+    planned: HashSet<ExtractionId>,
+    /// How many pages were missing of tasks whose totals this run has found out.
+    missing: Mutex<HashMap<ExtractionId, i64>>,
+    /// Until when the host wants to be left alone, as far as it was told.
+    alone_until: Mutex<Option<Timestamp>>,
 }
 
 impl Extractor {
@@ -134,25 +143,34 @@ impl Extractor {
     async fn planned(self, wanted: &Wanted, purpose: Purpose) -> Result<Summary> {
         let now = self.store.clock().now();
         let Plan { tasks, scope } = plan(&self.source, wanted, now)?;
-        let count = tasks.len();
+        let planned: HashSet<_> = tasks.iter().map(|task| task.task_id.clone()).collect();
         let new = self.store.plan(tasks).await?;
-        self.go(scope, purpose, Event::Planned { tasks: count, new }).await
+        let told = Event::Planned { tasks: planned.len(), new };
+        self.go(scope, purpose, planned, told).await
     }
 
     /// Takes up what is in the table and not complete, also what has failed; plans nothing.
     pub async fn retry(self, scope: Scope) -> Result<Summary> {
         let tasks = self.store.tasks(&scope).await?;
         let open = tasks.iter().filter(|task| task.status != Status::Complete).count();
-        self.go(scope, Purpose::Retry, Event::Planned { tasks: open, new: 0 }).await
+        let told = Event::Planned { tasks: open, new: 0 };
+        self.go(scope, Purpose::Retry, HashSet::new(), told).await
     }
 
     /// Helps with a run that another process has begun, until nothing of it is left.
     pub async fn assist(self, scope: Scope) -> Result<Summary> {
         let tasks = self.store.tasks(&scope).await?.len();
-        self.go(scope, Purpose::Assist, Event::Planned { tasks, new: 0 }).await
+        let told = Event::Planned { tasks, new: 0 };
+        self.go(scope, Purpose::Assist, HashSet::new(), told).await
     }
 
-    async fn go(mut self, scope: Scope, purpose: Purpose, planned: Event) -> Result<Summary> {
+    async fn go(
+        mut self,
+        scope: Scope,
+        purpose: Purpose,
+        planned: HashSet<ExtractionId>,
+        told: Event,
+    ) -> Result<Summary> {
         // A run that cannot store stops by itself, and nobody else with it.
         self.stop = self.stop.child_token();
         let begun = self.store.clock().now();
@@ -167,8 +185,11 @@ impl Extractor {
             claimed: Mutex::default(),
             luck: Mutex::new(luck),
             begun,
+            planned,
+            missing: Mutex::default(),
+            alone_until: Mutex::default(),
         });
-        run.tell(planned);
+        run.tell(told);
         run.reopen(purpose).await?;
         let worked = run.work().await;
         run.give_back().await?;
@@ -215,6 +236,10 @@ impl Run {
 
     fn tell(&self, event: Event) {
         self.tally.count(&event);
+        if let Event::Discovered { task, missing, .. } = &event {
+            let mut all = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+            all.insert(task.clone(), *missing);
+        }
         let _nobody_listens = self.extractor.events.send(event);
     }
 
@@ -229,13 +254,20 @@ impl Run {
             let is_told = matches!(purpose, Purpose::Resume | Purpose::Retry);
             let is_due = is_told || task.next_attempt_at.is_none_or(|at| at <= self.begun);
             let happening = match task.status {
-                Status::Complete if self.is_history(&task) => continue,
+                _ if self.is_history(&task) => continue,
+                Status::Complete if self.is_fresh(&task) => continue,
                 Status::Complete => match purpose {
-                    Purpose::Refresh => Happening::Refreshed,
-                    Purpose::Extract | Purpose::Resume if !task.is_final => Happening::Refreshed,
-                    Purpose::Extract | Purpose::Resume | Purpose::Retry | Purpose::Assist => {
-                        continue;
+                    Purpose::Refresh if self.planned.contains(&task.task_id) => {
+                        Happening::Refreshed
                     }
+                    Purpose::Extract | Purpose::Resume | Purpose::Refresh if !task.is_final => {
+                        Happening::Refreshed
+                    }
+                    Purpose::Extract
+                    | Purpose::Resume
+                    | Purpose::Refresh
+                    | Purpose::Retry
+                    | Purpose::Assist => continue,
                 },
                 Status::Failed if is_due => Happening::TakenUp,
                 Status::Pending | Status::Partial if is_told => Happening::TakenUp,
@@ -254,7 +286,13 @@ impl Run {
         Ok(())
     }
 
-    /// Whether it is what there was in a month that is over, of which only today can be asked for.
+    /// Whether this run has it already, perhaps in a process that was killed.
+    fn is_fresh(&self, task: &Extraction) -> bool {
+        task.discovered_at.is_some_and(|at| at >= self.extractor.asked_at)
+    }
+
+    /// Whether it is what there was in a month that is over, of which only today can be asked for: what is
+    /// not there will never be.
     fn is_history(&self, task: &Extraction) -> bool {
         let this_month = today(self.source(), self.now()).first_of_month();
         self.source().series(&task.endpoint_name).is_some_and(|series| {
@@ -262,12 +300,12 @@ impl Run {
         })
     }
 
-    /// What this process still holds when its run ends is partial: nobody is at work on it.
+    /// What this run still holds when it ends is partial: nobody is at work on it.
     async fn give_back(&self) -> Result<()> {
         let mut writes = Vec::new();
         for task in self.store().tasks(&self.scope).await? {
-            let is_held = matches!(task.status, Status::Discovering | Status::Fetching);
-            if is_held && task.process == Some(self.extractor.process) {
+            let is_begun = matches!(task.status, Status::Discovering | Status::Fetching);
+            if is_begun && self.has_claimed(task.token) {
                 let next = next(&task, Happening::GivenBack { reason: None }, self.now())?;
                 writes.push(write(&task, change(next, Held::Nobody)));
             }
@@ -321,7 +359,14 @@ impl Run {
     /// Whether an endpoint is away, and still waited for.
     fn is_away(&self, endpoint: &str) -> bool {
         let away = self.extractor.host.away_for(endpoint);
-        away.is_some_and(|away| away <= self.extractor.settings.outage)
+        away.is_some_and(|away| away <= self.patience(endpoint))
+    }
+
+    /// How long an endpoint that is away is waited for: not long where all that ever came of it was
+    /// something else, such as the page of another server.
+    fn patience(&self, endpoint: &str) -> Duration {
+        let outage = self.extractor.settings.outage;
+        if self.extractor.host.is_senseless(endpoint) { outage.min(SENSELESS) } else { outage }
     }
 
     /// What may be taken, of endpoints other than those that are away.
@@ -414,8 +459,15 @@ impl Run {
             .iter()
             .filter(|p| matches!(p.task.status, Status::Fetching | Status::Partial))
             .collect();
-        let missing = open.iter().map(|p| (p.task.total_pages.unwrap_or(0) - p.pages).max(0));
-        self.tell(Event::Fetching { tasks: open.len(), pages: missing.sum() });
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = open.iter().map(|p| {
+            // Of a task that is fetched anew all pages are there, and all of them are missing.
+            let found = missing.get(&p.task.task_id).copied();
+            found.unwrap_or_else(|| (p.task.total_pages.unwrap_or(0) - p.pages).max(0))
+        });
+        let pages = pages.sum();
+        drop(missing);
+        self.tell(Event::Fetching { tasks: open.len(), pages });
         Ok(())
     }
 
@@ -452,6 +504,10 @@ impl Run {
             self.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(token, begun);
             with_token(after(task, &next), token)
         }))
+    }
+
+    fn has_claimed(&self, token: Token) -> bool {
+        self.claimed.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&token)
     }
 
     /// Whether nobody else can have what was claimed with this token.

@@ -39,6 +39,7 @@ impl Tally {
             | Event::TaskLost { .. }
             | Event::OutageBegan { .. }
             | Event::OutageEnded { .. }
+            | Event::LeftAlone { .. }
             | Event::Waiting { .. }
             | Event::Ended { .. } => {}
         });

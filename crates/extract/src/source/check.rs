@@ -60,6 +60,9 @@ fn line(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 
+/// What the variables are named that a source may have sent.
+const VARIABLES: &str = "LAVRA_SOURCE_";
+
 /// Notes mistakes and goes on with something harmless, so that all are found at once.
 struct Check<'a> {
     text: &'a str,
@@ -104,15 +107,10 @@ impl Check<'_> {
             time_zone,
             grace_days: self.whole(file.grace_days.as_ref(), 1, 0..=366, "grace_days"),
             request: Request {
+                headers: self.headers(file.request.headers),
                 date_format: date_format.map_or_else(|| "%Y-%m-%d".into(), |f| self.date_format(f)),
                 page: file.request.page,
                 page_size: file.request.page_size,
-                headers: file
-                    .request
-                    .headers
-                    .into_iter()
-                    .map(|(name, value)| (name, header(value.into_inner())))
-                    .collect(),
             },
             response: Response {
                 records: self.pointer(&file.response.records),
@@ -410,6 +408,29 @@ impl Check<'_> {
         text.clone()
     }
 
+    /// A definition may come from somebody else, and what it names is sent to wherever it says: so of the
+    /// environment only what is meant for sources.
+    fn headers(&mut self, headers: BTreeMap<String, Spanned<String>>) -> BTreeMap<String, Header> {
+        let read = |(name, value): (String, Spanned<String>)| {
+            let header = match value.get_ref().strip_prefix("env:") {
+                Some(variable) if variable.starts_with(VARIABLES) => {
+                    Header::Variable(variable.to_owned())
+                }
+                Some(variable) => {
+                    let what = format!(
+                        "env:{variable}: only variables whose names begin with {VARIABLES} are sent, such as \
+                         env:{VARIABLES}{variable}"
+                    );
+                    self.wrong(&value.span(), what);
+                    Header::Plain(String::new())
+                }
+                None => Header::Plain(value.into_inner()),
+            };
+            (name, header)
+        };
+        headers.into_iter().map(read).collect()
+    }
+
     fn pointer(&mut self, text: &Spanned<String>) -> Pointer {
         let path = text.get_ref();
         if path.is_empty() {
@@ -424,12 +445,6 @@ impl Check<'_> {
     }
 }
 
-fn header(value: String) -> Header {
-    match value.strip_prefix("env:") {
-        Some(name) => Header::Variable(name.to_owned()),
-        None => Header::Plain(value),
-    }
-}
 
 fn seconds(seconds: i64) -> Duration {
     Duration::from_secs(seconds.max(1) as u64)

@@ -299,6 +299,19 @@ page_size = 100
     }
 
     #[test]
+    fn of_the_environment_only_what_is_for_sources_is_sent() {
+        let with =
+            |value: &str| SMALL.replace("[response]", &format!("headers.x = \"{value}\"\n[response]"));
+        let source = Source::parse(&with("env:LAVRA_SOURCE_KEY")).unwrap();
+        let header = &source.request.headers["x"];
+        assert_eq!(*header, Header::Variable("LAVRA_SOURCE_KEY".into()));
+        for other in ["LAVRA_SECRET_KEY", "HOME", ""] {
+            let found = mistakes(&with(&format!("env:{other}")));
+            assert!(found[0].1.contains("LAVRA_SOURCE_"), "{found:?}");
+        }
+    }
+
+    #[test]
     fn a_typo_is_told_with_its_line_and_what_was_possible() {
         let found = mistakes(&SMALL.replace("page_size =", "pagesize ="));
         assert_eq!(found[0].0, 14);

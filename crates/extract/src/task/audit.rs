@@ -71,7 +71,8 @@ impl ExtractAudit {
         let store = extracted(&self.database, &source).await?;
         let against = if order.against_source {
             let client = Arc::new(Client::new(&source, self.private_allowed)?);
-            let host = Host::new(source.limits.in_flight, self.settings.breaker);
+            let cap = source.limits.in_flight;
+            let host = Host::shared(&source.base_url, cap, self.settings.breaker);
             Some(Against { client, host })
         } else {
             None

@@ -78,6 +78,14 @@ pub struct Told {
     pub condition: Condition,
 }
 
+/// In whose name an extractor works.
+struct Whose {
+    process: ProcessId,
+    pulse: Pulse,
+    run: String,
+    asked_at: Timestamp,
+}
+
 /// How often a process that has nothing to extract looks whether others do.
 const LOOK_FOR_WORK: Duration = Duration::from_secs(2);
 
@@ -111,8 +119,13 @@ impl Extract {
         let is_resumed = context.attempt() > 1 && context.retry_count() == 0 && !order.refresh;
         let retried = order.retry.then(|| order.scope(&source, Timestamp::now())).transpose()?;
         let (run, stop) = (context.id().to_string(), CancellationToken::new());
-        let (extractor, heard) =
-            self.extractor(source, (context.process(), context.pulse()), run, stop.clone())?;
+        let whose = Whose {
+            process: context.process(),
+            pulse: context.pulse(),
+            run,
+            asked_at: context.created_at(),
+        };
+        let (extractor, heard) = self.extractor(source, whose, stop.clone())?;
         let host = Arc::clone(&extractor.host);
         let listening = tokio::spawn(listen(heard, context.clone(), host, self.told.clone()));
         let running = async {
@@ -130,19 +143,20 @@ impl Extract {
     fn extractor(
         &self,
         source: Source,
-        (process, pulse): (ProcessId, Pulse),
-        run: String,
+        Whose { process, pulse, run, asked_at }: Whose,
         stop: CancellationToken,
     ) -> Result<(Extractor, mpsc::UnboundedReceiver<Event>)> {
         let (events, heard) = mpsc::unbounded_channel();
+        let cap = source.limits.in_flight;
         let extractor = Extractor {
             store: store_of(&self.database, &source.name),
             client: Arc::new(Client::new(&source, self.private_allowed)?),
-            host: Host::new(source.limits.in_flight, self.settings.breaker),
+            host: Host::shared(&source.base_url, cap, self.settings.breaker),
             source: Arc::new(source),
             process,
             pulse,
             run,
+            asked_at,
             settings: self.settings,
             events,
             stop,
@@ -199,7 +213,7 @@ impl Extract {
             let order: Order = serde_json::from_value(tasks.input(task.id).await?)
                 .map_err(|error| Error::Unreadable(error.to_string()))?;
             let source = order.source()?;
-            if self.private_allowed || !outbound::is_of_the_inside(&source.base_url).await {
+            if self.private_allowed || !outbound::is_internal(&source.base_url).await {
                 return Ok(Some((task.id, order, source)));
             }
         }
@@ -218,8 +232,9 @@ impl Extract {
         }
         let scope = order.scope(&source, Timestamp::now())?;
         let stop = stop.child_token();
-        let (extractor, mut heard) =
-            self.extractor(source, process, id.to_string(), stop.clone())?;
+        let (process, pulse) = process;
+        let whose = Whose { process, pulse, run: id.to_string(), asked_at: Timestamp::now() };
+        let (extractor, mut heard) = self.extractor(source, whose, stop.clone())?;
         let watching = {
             let (tasks, stop) = (tasks.clone(), stop.clone());
             tokio::spawn(async move {
@@ -324,6 +339,7 @@ fn step(event: &Event) -> Option<String> {
         | Event::PageFailed { .. }
         | Event::TaskEnded { .. }
         | Event::TaskLost { .. }
+        | Event::LeftAlone { .. }
         | Event::Waiting { .. }
         | Event::Ended { .. } => None,
     }
@@ -353,6 +369,10 @@ impl Progress {
             Event::PageStored { .. } if self.missing > 0 => self.stored += 1,
             Event::Waiting { tasks, why } => {
                 return Some((0, format!("Waiting for {why}: {tasks} tasks")));
+            }
+            Event::LeftAlone { until } => {
+                let until = until.strftime("%H:%M:%S");
+                return Some((0, format!("Waiting until {until} UTC, as the server asks")));
             }
             Event::PageStored { .. }
             | Event::Planned { .. }

@@ -33,6 +33,7 @@ on_each_engine!(
     values_that_are_something_else_are_null_and_break_no_view,
     exports_have_each_record_once_as_it_came,
     what_is_not_complete_is_left_out_of_an_export,
+    a_file_of_several_lists_is_left_as_it_was_while_one_of_them_is_not_complete,
     pages_of_another_size_are_no_damage,
     a_zero_in_a_text_breaks_neither_the_view_nor_an_export,
     a_page_without_its_body_is_no_part_of_an_export_and_ends_it,
@@ -299,6 +300,32 @@ async fn what_is_not_complete_is_left_out_of_an_export(world: World) {
     assert_eq!(report.left_out[0].status, Status::Partial);
     let report = exported(&world, out.path(), Format::JsonLines, true).await;
     assert_eq!((report.rows, report.left_out.len()), (42, 0));
+}
+
+async fn a_file_of_several_lists_is_left_as_it_was_while_one_of_them_is_not_complete(world: World) {
+    let paper = Arc::new(Paper::new(quiet()));
+    paper.set("20240101", 3);
+    let wanted = lavra_extract::plan::Wanted {
+        from: "2024-01".parse().unwrap(),
+        to: "2024-01".parse().unwrap(),
+        endpoints: vec!["contratacoes_publicacao".into()],
+    };
+    let (extractor, _heard) = extractor(&world, &paper, CancellationToken::new()).await;
+    let lists = extractor.run(&wanted, false).await.unwrap().complete as u64;
+    assert!(lists > 1);
+    let out = tempfile::tempdir().unwrap();
+    let whole = exported(&world, out.path(), Format::JsonLines, false).await;
+    assert_eq!((whole.rows, whole.files.len()), (3 * lists, 1), "{whole:?}");
+    world
+        .meddle(
+            "UPDATE psa.pncp_extraction_tasks SET status = 'PARTIAL'
+             WHERE task_id = 'contratacoes_publicacao_modalidade_6_2024-01-01'",
+        )
+        .await;
+    let report = exported(&world, out.path(), Format::JsonLines, false).await;
+    assert_eq!((report.files.len(), report.left_out.len()), (0, 1), "{report:?}");
+    let file = std::fs::read_to_string(out.path().join(&whole.files[0].key)).unwrap();
+    assert_eq!(file.lines().count() as u64, whole.rows);
 }
 
 /// JSON may hold a zero byte, as `\u0000`; a text of PostgreSQL may not.

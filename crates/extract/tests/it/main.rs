@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what is absent here fails the test, as it should")]
 
 mod after;
+mod again;
 mod contract;
 mod looking;
 mod paper;

@@ -58,7 +58,7 @@ fn settings() -> Settings {
     }
 }
 
-fn wanted() -> Wanted {
+pub(crate) fn wanted() -> Wanted {
     let (from, to) = ("2024-01".parse().unwrap(), "2024-02".parse().unwrap());
     Wanted { from, to, endpoints: vec![NAME.into()] }
 }
@@ -93,6 +93,7 @@ pub(crate) async fn extractor(
         process: world.process().await,
         pulse: lavra_tasks::Pulse::default(),
         run: "test".into(),
+        asked_at: world.store.clock().now(),
         settings,
         events,
         stop,

@@ -11,7 +11,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "HOST:PORT", env = "LAVRA_LISTEN", hide_env_values = true)]
     pub(crate) listen: Option<String>,
 
-    /// Let tasks call addresses of the inside (loopback, private networks), also where callers need
+    /// Let tasks call internal addresses (loopback, private networks), also where callers need
     /// keys.
     #[arg(long, env = "LAVRA_ALLOW_PRIVATE", hide_env_values = true)]
     pub(crate) allow_private: bool,
@@ -41,7 +41,7 @@ pub(crate) struct RunnerArgs {
     #[arg(long, value_name = "HOST:PORT", env = "LAVRA_RUNNER_METRICS", hide_env_values = true)]
     pub(crate) metrics: Option<String>,
 
-    /// Let tasks call addresses of the inside (loopback, private networks).
+    /// Let tasks call internal addresses (loopback, private networks).
     #[arg(long, env = "LAVRA_ALLOW_PRIVATE", hide_env_values = true)]
     pub(crate) allow_private: bool,
 

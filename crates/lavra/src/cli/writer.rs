@@ -22,7 +22,7 @@ pub(crate) struct Writer {
     )]
     pub(crate) allow_host: Vec<String>,
 
-    /// A network of the inside that may be asked all the same, such as 10.0.0.0/8; may be repeated.
+    /// An internal network that may be asked all the same, such as 10.0.0.0/8; may be repeated.
     #[arg(
         long,
         value_name = "NETWORK",

@@ -109,7 +109,7 @@ fn where_callers_need_keys_tasks_stay_out_of_the_inside() {
         let id = place.json(&args)["id"].as_str().unwrap().to_owned();
         let task = place.until(&id, Duration::from_secs(20), |task| task["status"] == "FAILED");
         let events = place.json(&["task", "events", &id]).to_string();
-        assert_eq!(events.contains("an address of the inside"), is_refused, "{task} {events}");
+        assert_eq!(events.contains("an internal address"), is_refused, "{task} {events}");
     }
 }
 

@@ -50,7 +50,7 @@ fn half_a_minute() -> u64 {
 }
 
 impl Http {
-    /// `private_allowed`: whether tasks may call addresses of the inside.
+    /// `private_allowed`: whether tasks may call internal addresses.
     pub fn new(artefacts: Artefacts, private_allowed: bool) -> Result<Self, Error> {
         let built = outbound::client(private_allowed).build();
         let client = built.map_err(|error| Error::Invalid(format!("no HTTP client: {error}")))?;

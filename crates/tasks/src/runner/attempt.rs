@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -124,6 +125,10 @@ impl Context {
     /// Counts the claims of this task from 1 and never goes back.
     pub fn attempt(&self) -> i32 {
         self.attempt.task.attempts
+    }
+
+    pub fn created_at(&self) -> Timestamp {
+        self.attempt.task.created_at
     }
 
     /// Attempts that failed since creation or the last `:retry`: 0 at the first.

@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::handler::{Failure, Outcome, Registered, Registry};
 use crate::machine::Happening;
-use crate::model::{Claimed, ProcessId, TaskId};
+use crate::model::{Claimed, ProcessId, Status, TaskId};
 use crate::service::Tasks;
 use crate::store::{Claim, Process};
 use held::Held;
@@ -86,7 +86,7 @@ pub struct Runner {
     registry: Registry,
     config: Config,
     pulse: Pulse,
-    first: Option<TaskId>,
+    only: Option<TaskId>,
 }
 
 /// What the parts of a running runner share.
@@ -108,13 +108,13 @@ impl Runner {
     pub fn new(tasks: Tasks, registry: Registry, config: Config) -> Self {
         let process = ProcessId(tasks.store().clock().new_id());
         let pulse = Pulse::new(config.stale);
-        Self { process, tasks, registry, config, pulse, first: None }
+        Self { process, tasks, registry, config, pulse, only: None }
     }
 
-    /// Takes this task before all others, though its time may not have come.
+    /// Takes this task and no other, the first time though its time may not have come.
     #[must_use]
-    pub fn first(mut self, task: Option<TaskId>) -> Self {
-        self.first = task;
+    pub fn only(mut self, task: Option<TaskId>) -> Self {
+        self.only = task;
         self
     }
 
@@ -159,10 +159,10 @@ impl Runner {
         beat::until_known(&shared).await;
         let beating = tokio::spawn(beat::keep(Arc::clone(&shared)));
         let attempts = TaskTracker::new();
-        if let Some(id) = self.first {
-            claim_first(id, &shared, &reporter, &attempts).await;
+        match self.only {
+            Some(id) => claim_only(id, &shared, &reporter, &attempts).await,
+            None => claim_until_stopped(&shared, &reporter, &attempts).await,
         }
-        claim_until_stopped(&shared, &reporter, &attempts).await;
 
         tracing::info!(running = attempts.len(), "stopping: nothing more is claimed");
         shared.held.stop_all();
@@ -216,22 +216,40 @@ async fn claim_until_stopped(shared: &Arc<Shared>, reporter: &Reporter, attempts
     }
 }
 
-/// Takes the one task that this runner was given.
-async fn claim_first(
+/// Takes the one task that this runner was given, and again whenever it waits and its time has come.
+async fn claim_only(
     id: TaskId,
     shared: &Arc<Shared>,
     reporter: &Reporter,
     attempts: &TaskTracker,
 ) {
+    let mut is_first = true;
     while !shared.stop.is_cancelled() {
-        match shared.tasks.store().claim_this(id, shared.process.id).await {
-            // Cancelled before it began, for one.
-            Ok(None) => return tracing::info!(%id, "the task does not wait any more"),
-            Ok(Some(task)) => return start(vec![task], shared, reporter, attempts),
+        let claimed = match is_first || waits(id, shared).await {
+            true => shared.tasks.store().claim_this(id, shared.process.id).await,
+            false => Ok(None),
+        };
+        match claimed {
+            Ok(task) => {
+                is_first = false;
+                start(task.into_iter().collect(), shared, reporter, attempts);
+            }
             Err(error) => tracing::warn!(%error, "cannot claim"),
         }
-        tokio::time::sleep(shared.config.poll).await;
+        tokio::select! {
+            () = tokio::time::sleep(shared.config.poll) => {}
+            () = shared.stop.cancelled() => {}
+        }
     }
+}
+
+/// Whether a task waits to be claimed now.
+async fn waits(id: TaskId, shared: &Shared) -> bool {
+    let task = shared.tasks.task(id).await;
+    task.is_ok_and(|task| {
+        let now = shared.tasks.store().clock().now();
+        task.status == Status::Pending && task.run_at.is_none_or(|at| at <= now)
+    })
 }
 
 fn start(claimed: Vec<Claimed>, shared: &Arc<Shared>, reporter: &Reporter, attempts: &TaskTracker) {

@@ -10,10 +10,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use lavra_db::is_public;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-use crate::address::is_public;
 use crate::config::{Access, Config};
 
 /// Who knows the addresses of names.
@@ -58,7 +58,7 @@ pub(super) fn refusal(access: &Access, url: &Url) -> Option<String> {
     (!may_connect(access, address)).then(|| INSIDE.to_owned())
 }
 
-const INSIDE: &str = "the host is an address of the inside, which may not be asked (allow_private)";
+const INSIDE: &str = "the host is an internal address, which may not be asked (allow_private)";
 
 fn matches_host(pattern: &str, host: &Host<&str>, port: Option<u16>) -> bool {
     let text = host.to_string();

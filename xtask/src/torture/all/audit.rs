@@ -202,7 +202,7 @@ fn records(
     let mut compared = 0;
     for month in months.lines() {
         let mut wanted = truth::of_the_world(parts.world(), month, 1..=14)?;
-        let mut stored = truth::of_an_export(&out, month)?;
+        let mut stored = truth::of_an_export(&out, "contratacoes_publicacao", month)?;
         wanted.sort_unstable();
         stored.sort_unstable();
         if stored != wanted {

@@ -1,4 +1,4 @@
-//! What the world has, and what was stored, as keys and hashes of records.
+//! What the world has, and what was stored, as hashes of records, whose keys are part of them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 
 use crate::http;
 
-/// Key and hash.
-pub(in crate::torture) type Entry = (String, String);
+/// The hash of a record in its canonical form.
+pub(in crate::torture) type Entry = String;
 
 /// The records of a month, for all values of the fan-out.
 pub(in crate::torture) fn of_the_world(
@@ -21,26 +21,37 @@ pub(in crate::torture) fn of_the_world(
     month: &str,
     values: RangeInclusive<u64>,
 ) -> Result<Vec<Entry>> {
-    let days = month.replace('-', "");
-    let last = last_day(month);
     let mut all = Vec::new();
     for value in values {
-        let path = format!(
-            "/_world/truth?path=/v1/contratacoes/publicacao&codigoModalidadeContratacao={value}\
-             &dataInicial={days}01&dataFinal={days}{last}"
-        );
-        let (_, body) = http::send(port, "GET", &path, &[], "")?;
-        for line in body.lines() {
-            let entry: Value = serde_json::from_str(line).context("the world's truth")?;
-            let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
-            all.push((text("key"), text("sha256")));
-        }
+        let fan_out = format!("&codigoModalidadeContratacao={value}");
+        all.extend(of_a_list(port, month, "/v1/contratacoes/publicacao", &fan_out)?);
     }
     Ok(all)
 }
 
+/// The records of a month of one list.
+pub(in crate::torture) fn of_a_list(
+    port: u16,
+    month: &str,
+    path: &str,
+    fan_out: &str,
+) -> Result<Vec<Entry>> {
+    let (days, last) = (month.replace('-', ""), last_day(month));
+    let path = format!(
+        "/_world/truth?path={path}{fan_out}&dataInicial={days}01&dataFinal={days}{last}"
+    );
+    let (_, body) = http::send(port, "GET", &path, &[], "")?;
+    body.lines()
+        .map(|line| {
+            let entry: Value = serde_json::from_str(line).context("the world's truth")?;
+            let hash = entry["sha256"].as_str().context("a record without a hash")?;
+            Ok(hash.to_owned())
+        })
+        .collect()
+}
+
 /// The last day of a month that is no February of a leap year.
-fn last_day(month: &str) -> u32 {
+pub(super) fn last_day(month: &str) -> u32 {
     match month.rsplit('-').next() {
         Some("02") => 28,
         Some("04" | "06" | "09" | "11") => 30,
@@ -49,19 +60,16 @@ fn last_day(month: &str) -> u32 {
 }
 
 /// The records of a month, as they were exported.
-pub(in crate::torture) fn of_an_export(out: &Path, month: &str) -> Result<Vec<Entry>> {
-    let name = "contratacoes_publicacao";
+pub(in crate::torture) fn of_an_export(out: &Path, name: &str, month: &str) -> Result<Vec<Entry>> {
     let file = out.join(format!("{name}/month={month}/{name}-{month}.jsonl"));
     let text = std::fs::read_to_string(&file)
         .with_context(|| format!("cannot read {}", file.display()))?;
     text.lines()
         .map(|line| {
             let record: &RawValue = serde_json::from_str(line).context("a record is no JSON")?;
-            let members: BTreeMap<String, &RawValue> = serde_json::from_str(line)?;
-            let key = members.get("numeroControlePNCP").context("a record without its key")?;
             let mut canonical = String::new();
             write_canonical(record, &mut canonical)?;
-            Ok((serde_json::from_str(key.get())?, hex(&Sha256::digest(canonical))))
+            Ok(hex(&Sha256::digest(canonical)))
         })
         .collect()
 }

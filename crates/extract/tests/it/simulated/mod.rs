@@ -19,7 +19,7 @@ use lavra_extract::host::Host;
 use lavra_extract::model::{Extraction, ExtractionId, Status, Window};
 use lavra_extract::plan::Wanted;
 use lavra_extract::source::Source;
-use lavra_extract::store::{Reads as _, Scope};
+use lavra_extract::store::{Reads as _, Scope, Store};
 use lavra_extract::{Extractor, Memory, Settings};
 use lavra_tasks::model::ProcessId;
 use lavra_world::{Endpoint, Entry, Faults, Latency, WorldConfig, page_entries};
@@ -124,6 +124,7 @@ impl Simulation {
             process,
             pulse: lavra_tasks::Pulse::default(),
             run: process.to_string(),
+            asked_at: Store::clock(&self.memory).now(),
             settings: self.settings,
             events,
             stop: CancellationToken::new(),

@@ -143,6 +143,10 @@ impl<'a> Bars<'a> {
             Event::TaskLost { task } => {
                 self.say(&format!("{task} was taken over by another process"));
             }
+            Event::LeftAlone { until } => {
+                let until = until.strftime("%H:%M:%S");
+                self.say(&format!("the server asks to be left alone until {until} UTC"));
+            }
             Event::Ended { .. } => {}
             Event::Waiting { tasks, why } => {
                 self.phase.set_message(format!("waiting for {why}: {tasks}"));

@@ -7,7 +7,7 @@ use axum::http::Method;
 use lavra_db::Database;
 use lavra_extract::event::Event;
 use lavra_extract::task::{Extract as Handler, Order, Told};
-use lavra_tasks::model::{Status, Task};
+use lavra_tasks::model::Status;
 use lavra_tasks::{Handler as _, NewTask};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
@@ -35,24 +35,41 @@ pub(super) async fn run(
     let parts = Parts { work: Work::EXTRACTIONS, private_allowed: true, ..Parts::default() };
     let payload = serde_json::to_value(&order)?;
     if settings.server.is_some() {
-        return there(&Client::open(settings).await?, payload, printer).await;
+        return there(&Client::open(settings).await?, payload, &order, printer).await;
     }
     let tables = lavra_extract::migrations(&order.source()?.name);
     match Node::open_for(settings, parts, &tables).await {
         Ok(node) => here(node, payload, &order, printer).await,
         Err(error) => match Client::of_holder(&error) {
             // A server has the file: it extracts.
-            Some(holder) => there(&holder, payload, printer).await,
+            Some(holder) => there(&holder, payload, &order, printer).await,
             None => Err(error),
         },
     }
 }
 
 /// Somewhere else: the task is made there, and watched.
-async fn there(client: &Client, payload: Value, printer: &Printer) -> anyhow::Result<Exit> {
+async fn there(
+    client: &Client,
+    payload: Value,
+    order: &Order,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
     let body = json!({ "type": Handler::KIND, "payload": payload });
     let task = client.call(Method::POST, "/tasks", Some(body), None).await?;
-    wait::until_ended(client, &[text(&task, "id")], printer).await
+    let id = text(&task, "id");
+    printer.note(&format!("the server runs it: task {id}"));
+    let (task, is_told) = match wait::until_one_ended(client, &id, printer).await? {
+        Some(task) => (task, false),
+        None => {
+            printer.note("stopping: the server finishes and stores what is under way");
+            (client.post(&format!("/tasks/{id}:cancel"), Value::Null).await?, true)
+        }
+    };
+    let summary = task.pointer("/metadata/summary").cloned().unwrap_or_default();
+    let error = Some(text(&task, "error")).filter(|error| !error.is_empty());
+    let ended = Ended { id, status: text(&task, "status"), error };
+    Ok(end(&ended, &summary, is_told, order, printer))
 }
 
 /// In this process, which also serves the database meanwhile. The run is its own: another runner may not
@@ -79,11 +96,12 @@ async fn here(
             tasks.create(new).await?.id
         }
     };
-    node.first = Some(id);
+    node.only = Some(id);
     let running = tokio::spawn(node.run(Some(listener), stop.clone()));
     let mut bars = Bars::new(printer, &order.source);
     let mut look = tokio::time::interval(Duration::from_millis(200));
     let (mut is_told, mut ended) = (false, None);
+    let claims = tasks.task(id).await?.attempts;
     let task = loop {
         tokio::select! {
             heard = told.recv() => match heard {
@@ -98,8 +116,9 @@ async fn here(
             },
             _ = look.tick() => {
                 let task = tasks.task(id).await?;
-                // A cancelled task has ended at once, and its run when it has drained.
-                let is_over = ended.is_some() || task.status != Status::Cancelled;
+                // A cancelled task has ended at once, and its run when it has drained, if it had begun.
+                let is_draining = task.status == Status::Cancelled && task.attempts > claims;
+                let is_over = ended.is_some() || !is_draining;
                 if task.status.is_terminal() && is_over {
                     break task;
                 }
@@ -117,21 +136,30 @@ async fn here(
     // Another process may have run it: then the task has the summary.
     let summary = ended.map(|summary| json!(summary));
     let summary = summary.or_else(|| task.metadata.get("summary").cloned()).unwrap_or_default();
-    Ok(end(&task, &summary, is_told, order, printer))
+    let ended =
+        Ended { id: task.id.to_string(), status: task.status.to_string(), error: task.error };
+    Ok(end(&ended, &summary, is_told, order, printer))
 }
 
-fn end(task: &Task, summary: &Value, is_told: bool, order: &Order, printer: &Printer) -> Exit {
+/// A run that is over, wherever it ran.
+struct Ended {
+    id: String,
+    status: String,
+    error: Option<String>,
+}
+
+fn end(task: &Ended, summary: &Value, is_told: bool, order: &Order, printer: &Printer) -> Exit {
     if printer.is_json() {
         printer.json(
             &json!({ "task": task.id, "status": task.status, "error": task.error, "summary": summary }),
         );
-    } else {
+    } else if !summary.is_null() {
         bars::summary(summary, printer);
     }
     let has_failed = summary.get("failed").and_then(Value::as_u64).unwrap_or(0) > 0;
     let again = if has_failed { again::retry() } else { again::same() };
-    match task.status {
-        Status::Completed => {
+    match task.status.as_str() {
+        "COMPLETED" => {
             printer.note(&format!(
                 "next: lavra{} sql \"SELECT * FROM psa.{}_extraction_tasks\"",
                 again::database(),

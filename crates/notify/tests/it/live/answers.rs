@@ -133,7 +133,7 @@ async fn an_address_of_the_inside_is_refused_where_it_must_be(world: World) {
     let by_name = world.webhook("name", &url, &[Topic::MissionFailed]).await;
     for webhook in [by_address, by_name] {
         let sent = world.webhooks.test(&webhook).await.unwrap();
-        assert!(!sent.ok && sent.said.contains("address of the inside"), "{sent:?}");
+        assert!(!sent.ok && sent.said.contains("internal address"), "{sent:?}");
     }
     let running = Running::start(&world);
     world.mission_fails().await;

@@ -107,7 +107,7 @@ impl World {
         Self { database, tasks, fleet, webhooks, place, key }
     }
 
-    /// The same place for a process that may not call addresses of the inside.
+    /// The same place for a process that may not call internal addresses.
     pub(crate) async fn without_private(self) -> Self {
         Self::with(self.place, self.database, self.key, false).await
     }
