@@ -14,8 +14,8 @@ pub(crate) enum Encoding {
 
 /// Below this nothing is taken for a bomb, however far it expands.
 const HARMLESS: u64 = 16 << 20;
-/// A frame that wants a larger window than this wants too much memory.
-const WINDOW_LOG: u32 = 27;
+/// A frame that wants a larger window than these 8 MB wants too much memory; RFC 9659 has none that do.
+const WINDOW_LOG: u32 = 23;
 const BUFFER: usize = 64 << 10;
 
 impl Encoding {
@@ -53,7 +53,7 @@ pub(crate) fn unpacked(
     limits: &Limits,
 ) -> Result<Box<dyn Read + Send>, Failure> {
     let (limit, most) = (limits.bytes, limits.unpacked_bytes);
-    let packed = Counted { bytes, count: 0, limit, what: "the source" };
+    let packed = Counted { bytes, count: 0, limit, is_over: false };
     let mut packed = BufReader::with_capacity(BUFFER, packed);
     let first = packed.fill_buf().map_err(failure)?;
     let encoding = encoding.or_else(|| Encoding::of_bytes(first));
@@ -81,15 +81,16 @@ struct Counted<R> {
     bytes: R,
     count: u64,
     limit: u64,
-    what: &'static str,
+    is_over: bool,
 }
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.bytes.read(buffer)?;
         self.count += length as u64;
+        self.is_over = length == 0;
         if self.count > self.limit {
-            let text = format!("{} is longer than {} bytes", self.what, self.limit);
+            let text = format!("the source is longer than {} bytes", self.limit);
             return Err(io::Error::other(Failure::storage(text)));
         }
         Ok(length)
@@ -105,12 +106,31 @@ enum Unpacker<R: Read> {
 }
 
 impl<R: Read> Unpacker<R> {
-    fn taken(&self) -> u64 {
+    fn packed(&self) -> &Counted<R> {
         match self {
-            Self::Gzip(decoder) => decoder.get_ref().get_ref().count,
-            Self::Zstd(decoder) => decoder.get_ref().get_ref().count,
-            Self::Brotli(decoder) => decoder.get_ref().get_ref().count,
+            Self::Gzip(decoder) => decoder.get_ref().get_ref(),
+            Self::Zstd(decoder) => decoder.get_ref().get_ref(),
+            Self::Brotli(decoder) => decoder.get_ref().get_ref(),
         }
+    }
+
+    /// What an error of unpacking means.
+    fn broken(&self, error: io::Error) -> io::Error {
+        if error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Failure>) {
+            return error;
+        }
+        let failure = Failure::storage(format!("the source cannot be unpacked: {error}"));
+        // That of brotli does not say so.
+        let is_early = error.kind() == io::ErrorKind::UnexpectedEof
+            || (matches!(self, Self::Brotli(_)) && self.packed().is_over);
+        io::Error::other(match self {
+            // Perhaps only this time, as with a body that is not packed.
+            _ if is_early => Failure::storage("the source ends early").passing(),
+            Self::Zstd(_) if error.to_string().contains("too much memory") => Failure::storage(
+                "the source cannot be unpacked: it needs more than a window of 8 MB (zstd --long)",
+            ),
+            Self::Gzip(_) | Self::Zstd(_) | Self::Brotli(_) => failure,
+        })
     }
 }
 
@@ -129,13 +149,13 @@ impl<R: Read> Read for Measured<R> {
             Unpacker::Zstd(decoder) => decoder.read(buffer),
             Unpacker::Brotli(decoder) => decoder.read(buffer),
         };
-        let length = length.map_err(broken)?;
+        let length = length.map_err(|error| self.bytes.broken(error))?;
         self.count += length as u64;
         if self.count > self.most {
             let text = format!("the source is longer than {} bytes when unpacked", self.most);
             return Err(io::Error::other(Failure::storage(text)));
         }
-        if self.count > HARMLESS && self.count / self.bytes.taken().max(1) > self.expansion {
+        if self.count > HARMLESS && self.count / self.bytes.packed().count.max(1) > self.expansion {
             let text = format!(
                 "the source becomes more than {} times as long when unpacked: a bomb",
                 self.expansion
@@ -144,13 +164,6 @@ impl<R: Read> Read for Measured<R> {
         }
         Ok(length)
     }
-}
-
-fn broken(error: io::Error) -> io::Error {
-    if error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Failure>) {
-        return error;
-    }
-    io::Error::other(Failure::storage(format!("the source cannot be unpacked: {error}")))
 }
 
 /// What an error of reading means for a job.

@@ -144,3 +144,61 @@ async fn a_source_that_is_no_json_says_so_and_shows_nothing_of_it() {
         assert!(!job.to_string().contains("inner secret"), "{path}: {job}");
     }
 }
+
+/// As if the line had been cut where nobody notices: the body has an end, but not its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_packed_body_that_ends_early_is_asked_for_again() {
+    let mut world = World::on_duckdb().await;
+    world.start().await;
+    let text = json!(elements(3000)).to_string().into_bytes();
+    for (encoding, body) in [
+        ("gzip", gzip(&text)),
+        ("zstd", zstd::encode_all(text.as_slice(), 3).unwrap()),
+        ("br", brotli(&text)),
+    ] {
+        let site = Site::serve(move |_, before| {
+            let length = if before == 0 { body.len() / 2 } else { body.len() };
+            Answer::ok(&body[..length]).with("Content-Encoding", encoding)
+        })
+        .await;
+        let job = world.run(&from_url("ads", &site.url("/x"), "")).await;
+        assert_eq!(job["status"], "completed", "{encoding}: {job}");
+        assert_eq!(job["progress"]["success_count"], 3000, "{encoding}: {job}");
+        assert_eq!(site.requests().len(), 2, "{encoding}");
+    }
+}
+
+/// More than those of RFC 9659 would take 128 MB, by a few bytes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zstd_window_is_taken_up_to_eight_megabytes() {
+    let mut world = World::on_duckdb().await;
+    world.start().await;
+    let text = json!(elements(3000)).to_string().into_bytes();
+    let packed = |level: i32, window: u32| {
+        let mut encoder = zstd::Encoder::new(Vec::new(), level).unwrap();
+        encoder.window_log(window).unwrap();
+        encoder.write_all(&text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let bodies = [
+        ("/default", zstd::encode_all(text.as_slice(), 0).unwrap()),
+        ("/high", zstd::encode_all(text.as_slice(), 19).unwrap()),
+        ("/8", packed(3, 23)),
+        ("/16", packed(3, 24)),
+        ("/128", packed(3, 27)),
+    ];
+    let site = Site::serve(move |path, _| {
+        let (_, body) = bodies.iter().find(|(name, _)| *name == path).unwrap();
+        Answer::ok(body.clone())
+    })
+    .await;
+    for path in ["/default", "/high", "/8"] {
+        let job = world.run(&from_url("ads", &site.url(path), "")).await;
+        assert_eq!(job["status"], "completed", "{path}: {job}");
+    }
+    for path in ["/16", "/128"] {
+        let job = world.run(&from_url("ads", &site.url(path), "")).await;
+        assert_eq!(job["error_code"], "ERROR400", "{path}: {job}");
+        assert!(job["error_message"].as_str().unwrap().contains("window of 8 MB"), "{job}");
+    }
+}
