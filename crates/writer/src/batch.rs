@@ -207,6 +207,58 @@ impl<'a> Part<'a> {
         all
     }
 
+    /// Whether pieces of so many rows have all rows of a key together.
+    pub(crate) fn are_keys_whole(&self, rows: usize) -> bool {
+        let indices = self.rows();
+        let piece =
+            |row: &Row| indices.partition_point(|other| other.index < row.index) / rows.max(1);
+        self.by_key().all(|of_one_key| {
+            let mut pieces = of_one_key.map(piece);
+            let first = pieces.next();
+            pieces.all(|piece| Some(piece) == first)
+        })
+    }
+
+    /// Of rows that cannot be stored those that fail. The others are never missed: a later row of their
+    /// key says all that they say.
+    pub(crate) fn failing(&self, bad: &HashSet<u64>) -> HashSet<u64> {
+        let mut failing = HashSet::new();
+        let mut after: Vec<usize> = Vec::new();
+        for of_one_key in self.by_key() {
+            after.clear();
+            for row in of_one_key {
+                if self.is_said(row, &after) {
+                    continue;
+                }
+                if bad.contains(&row.index) {
+                    failing.insert(row.index);
+                } else {
+                    after.push(row.signature);
+                }
+            }
+        }
+        failing
+    }
+
+    /// Whether rows with these signatures fill all the columns that this one does.
+    fn is_said(&self, row: &Row, after: &[usize]) -> bool {
+        let signatures = &self.batch.signatures;
+        let is_filled =
+            |column: &usize| after.iter().any(|signature| signatures[*signature].contains(column));
+        !after.is_empty() && signatures[row.signature].iter().all(is_filled)
+    }
+
+    /// All rows, those that fill the same columns together.
+    pub(crate) fn by_signature(&self) -> Vec<Group<'a>> {
+        let mut groups: BTreeMap<usize, Vec<&'a Row>> = BTreeMap::new();
+        for row in self.rows() {
+            groups.entry(row.signature).or_default().push(row);
+        }
+        let signatures = &self.batch.signatures;
+        let group = |(at, rows): (usize, _)| Group { signature: &signatures[at], rows };
+        groups.into_iter().map(group).collect()
+    }
+
     /// The rows to be written, those that fill the same columns together.
     pub(crate) fn groups(&self) -> Vec<Group<'a>> {
         self.groups_without(&HashSet::new())
@@ -236,10 +288,7 @@ impl<'a> Part<'a> {
         for of_one_key in self.by_key() {
             after.clear();
             for row in of_one_key.filter(|row| !bad.contains(&row.index)) {
-                let is_filled = |column: &usize| {
-                    after.iter().any(|signature| signatures[*signature].contains(column))
-                };
-                if !after.is_empty() && signatures[row.signature].iter().all(is_filled) {
+                if self.is_said(row, &after) {
                     continue;
                 }
                 groups.entry((Reverse(after.len()), row.signature)).or_default().push(row);
@@ -334,6 +383,29 @@ mod tests {
             .collect();
         assert_eq!(written, [[1], [2], [3]], "all of the first is said again by the third");
         assert_eq!(batch.whole().duplicates(), 3);
+    }
+
+    #[test]
+    fn a_bad_row_fails_unless_a_later_one_of_its_key_says_as_much() {
+        let mut batch = Batch::starting(0);
+        for (index, columns) in [vec![0, 1], vec![0, 2], vec![0, 1], vec![0, 1]].iter().enumerate()
+        {
+            let fields: Vec<_> = columns.iter().map(|column| (*column, 0..1)).collect();
+            batch.push(index as u64, "7", &fields, &[0]);
+        }
+        batch.to = 4;
+        batch.close(&[Sameness::Text]);
+        let failing = |bad: &[u64]| {
+            let mut failing: Vec<u64> =
+                batch.whole().failing(&bad.iter().copied().collect()).into_iter().collect();
+            failing.sort_unstable();
+            failing
+        };
+        assert_eq!(failing(&[0, 2]), [0; 0], "the last one says it all");
+        assert_eq!(failing(&[1]), [1], "nobody else fills that column");
+        assert_eq!(failing(&[0, 3]), [3], "the third takes the place of the last");
+        assert_eq!(failing(&[0, 1, 2, 3]), [0, 1, 2, 3]);
+        assert!(batch.whole().are_keys_whole(4) && !batch.whole().are_keys_whole(3));
     }
 
     #[test]

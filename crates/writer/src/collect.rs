@@ -67,11 +67,16 @@ impl Collector {
             }
             Ok(())
         });
-        let end = match read.and_then(|()| self.is_all_there()).and_then(|()| self.send(batches)) {
+        let end = match read.and_then(|()| self.is_all_there()) {
             Ok(()) => Ok(None),
             Err(Stop::Failed(failure)) => Err(failure),
             Err(Stop::Unwanted) => return,
         };
+        // What came before something that is wrong is stored as well.
+        let is_left = end.is_ok() || self.batch.len() > 0;
+        if is_left && self.send(batches).is_err() {
+            return;
+        }
         let _unwanted = batches.blocking_send(end);
     }
 
@@ -230,6 +235,14 @@ mod tests {
         assert!(batches.len() > 5, "{}", batches.len());
         let refused = batches.iter().flatten().flatten().map(|batch| batch.refused.len());
         assert_eq!(refused.sum::<usize>(), 30);
+    }
+
+    #[test]
+    fn what_came_before_a_failure_is_sent_before_it() {
+        let ends = batches("{\"a\":1}\n{\"a\":2}\n{\"a\" 3}\n", 0);
+        assert!(matches!(&ends[..], [Ok(Some(batch)), Err(_)] if batch.to == 2), "{ends:?}");
+        let ends = batches("nothing", 0);
+        assert!(matches!(&ends[..], [Err(_)]), "{ends:?}");
     }
 
     #[test]

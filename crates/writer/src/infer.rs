@@ -14,10 +14,40 @@ const COLUMNS: usize = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Boolean,
+    /// Whole numbers of 64 bits.
     Integer,
-    Number,
+    Number(Digits),
     Text,
     Json,
+}
+
+/// What numbers need to be kept with every digit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Digits {
+    /// Before the point, and after it.
+    pub(crate) whole: usize,
+    pub(crate) fraction: usize,
+    /// Some are written with an exponent.
+    pub(crate) has_exponent: bool,
+}
+
+impl Digits {
+    /// Those of a whole number of 64 bits.
+    const OF_INTEGER: Self = Self { whole: 19, fraction: 0, has_exponent: false };
+
+    fn of(number: &str) -> Self {
+        let has_exponent = number.contains(['e', 'E']);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        Self { whole: whole.trim_start_matches('-').len(), fraction: fraction.len(), has_exponent }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            whole: self.whole.max(other.whole),
+            fraction: self.fraction.max(other.fraction),
+            has_exponent: self.has_exponent || other.has_exponent,
+        }
+    }
 }
 
 /// Columns with their types, those of the key first.
@@ -81,7 +111,7 @@ fn kind_of(value: &RawValue) -> Option<Kind> {
         b'"' => Some(Kind::Text),
         b'{' | b'[' => Some(Kind::Json),
         _ if text.parse::<i64>().is_ok() => Some(Kind::Integer),
-        _ => Some(Kind::Number),
+        _ => Some(Kind::Number(Digits::of(text))),
     }
 }
 
@@ -89,8 +119,10 @@ fn both(one: Option<Kind>, other: Option<Kind>) -> Option<Kind> {
     match (one, other) {
         (None, kind) | (kind, None) => kind,
         (Some(one), Some(other)) if one == other => Some(one),
-        (Some(Kind::Integer | Kind::Number), Some(Kind::Integer | Kind::Number)) => {
-            Some(Kind::Number)
+        (Some(Kind::Number(one)), Some(Kind::Number(other))) => Some(Kind::Number(one.and(other))),
+        (Some(Kind::Number(digits)), Some(Kind::Integer))
+        | (Some(Kind::Integer), Some(Kind::Number(digits))) => {
+            Some(Kind::Number(digits.and(Digits::OF_INTEGER)))
         }
         (Some(Kind::Json), _) | (_, Some(Kind::Json)) => Some(Kind::Json),
         _ => Some(Kind::Text),
@@ -122,7 +154,7 @@ mod tests {
         ]);
         let expected = [
             ("id", Kind::Text),
-            ("n", Kind::Number),
+            ("n", Kind::Number(Digits { whole: 19, fraction: 1, has_exponent: false })),
             ("b", Kind::Boolean),
             ("x", Kind::Text),
             ("mixed", Kind::Text),

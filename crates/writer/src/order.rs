@@ -1,8 +1,10 @@
 //! The body of `POST /process`, read into something that cannot be wrong.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use bytes::Bytes;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,7 +66,8 @@ pub enum Operation {
 #[derive(Clone)]
 pub enum Source {
     Url(Url),
-    Inline(String),
+    /// JSON; all clones are one text.
+    Inline(Bytes),
     File(String),
 }
 
@@ -141,26 +144,27 @@ fn without_values(error: &serde_json::Error) -> String {
 }
 
 impl Order {
-    pub fn parse(body: &[u8]) -> Result<Self, Refused> {
+    /// What is inline stays where it is, in the body.
+    pub fn parse(body: &Bytes) -> Result<Self, Refused> {
         let unreadable = |error: serde_json::Error| match error.classify() {
             serde_json::error::Category::Data => invalid("body", without_values(&error)),
             _ => Refused::Unreadable(format!("the body is not JSON: {error}")),
         };
         let text = std::str::from_utf8(body)
             .map_err(|_| Refused::Unreadable("the body is not UTF-8".into()))?;
-        let body: Body<'_> = serde_json::from_str(text).map_err(unreadable)?;
-        let job_id = match body.job_id.as_deref() {
+        let read: Body<'_> = serde_json::from_str(text).map_err(unreadable)?;
+        let job_id = match read.job_id.as_deref() {
             None | Some("") => None,
             Some(id) => Some(
                 JobId::parse(id)
                     .ok_or_else(|| invalid("job_id", "at most 100 letters, digits and -_.:~"))?,
             ),
         };
-        let config = body.config.ok_or_else(|| invalid("config", "is missing"))?;
-        let mut source = body.source.ok_or_else(|| invalid("source", "is missing"))?;
+        let config = read.config.ok_or_else(|| invalid("config", "is missing"))?;
+        let mut source = read.source.ok_or_else(|| invalid("source", "is missing"))?;
         let headers = headers(source.headers.take())?;
         let json_path = path(source.json_path.as_deref().unwrap_or_default())?;
-        let source = source.read(!headers.is_empty())?;
+        let source = source.read(body, !headers.is_empty())?;
         Ok(Self { job_id, config: config.read()?, source, json_path, headers })
     }
 
@@ -178,10 +182,10 @@ impl Order {
         let (kind, place, url) = match &self.source {
             Source::Url(url) => {
                 let digest = url.query().map(|_| digest(url.as_str()));
-                ("url", without_query(url), digest)
+                ("url", without_query(url).into(), digest)
             }
-            Source::Inline(text) => ("inline", text.clone(), None),
-            Source::File(path) => ("file", path.clone(), None),
+            Source::Inline(json) => ("inline", String::from_utf8_lossy(json), None),
+            Source::File(path) => ("file", path.into(), None),
         };
         let stored = Stored {
             schema: self.config.schema.clone(),
@@ -202,7 +206,7 @@ impl Order {
     }
 
     pub(crate) fn from_text(text: &str, secret: Secret) -> Option<Self> {
-        let stored: Stored = serde_json::from_str(text).ok()?;
+        let stored: Stored<'_> = serde_json::from_str(text).ok()?;
         let operation = match &stored.conflict_key {
             Some(_) if !stored.is_insert => Operation::Upsert,
             _ => Operation::Insert,
@@ -214,8 +218,8 @@ impl Order {
                 url.set_query(secret.query.as_ref().map(ExposeSecret::expose_secret));
                 Source::Url(url)
             }
-            "inline" => Source::Inline(stored.place),
-            _ => Source::File(stored.place),
+            "inline" => Source::Inline(stored.place.into_owned().into()),
+            _ => Source::File(stored.place.into_owned()),
         };
         let (schema, table) = (stored.schema, stored.table);
         let create_table = stored.create_table;
@@ -226,7 +230,7 @@ impl Order {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct Stored<'a> {
     schema: String,
     table: String,
     /// None: an insert.
@@ -236,7 +240,7 @@ struct Stored {
     is_insert: bool,
     create_table: bool,
     kind: String,
-    place: String,
+    place: Cow<'a, str>,
     /// The digest of a URL whose query is not in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     url: Option<String>,
@@ -333,7 +337,7 @@ fn headers(
 }
 
 impl BodySource<'_> {
-    fn read(self, has_headers: bool) -> Result<Source, Refused> {
+    fn read(self, body: &Bytes, has_headers: bool) -> Result<Source, Refused> {
         let kind = self.kind.as_deref();
         if has_headers && kind != Some("url") {
             return Err(invalid("source.headers", "only a url has headers"));
@@ -345,7 +349,7 @@ impl BodySource<'_> {
             }
             Some("inline") => match self.data {
                 None => Err(invalid("source.data", "is missing")),
-                Some(data) => Ok(Source::Inline(data.get().to_owned())),
+                Some(data) => Ok(Source::Inline(body.slice_ref(data.get().as_bytes()))),
             },
             Some("file") => {
                 let path = self.path.ok_or_else(|| invalid("source.path", "is missing"))?;
@@ -392,7 +396,7 @@ mod tests {
             (r#"{"config":{"typo":1}}"#, "unknown field typo"),
             (r#"{"config":{},"config":{}}"#, "duplicate field config"),
         ] {
-            let refused = Order::parse(body.as_bytes()).unwrap_err();
+            let refused = Order::parse(&Bytes::from_static(body.as_bytes())).unwrap_err();
             let said = refused.to_string();
             assert!(said.starts_with("body: ") && said.contains(words), "{body}: {said}");
             assert!(!said.contains("marker") && !said.contains("Bearer"), "{said}");

@@ -15,7 +15,7 @@ use crate::failure::{Code, Failure};
 use crate::model::JobId;
 use crate::store::{Claim, Store};
 
-/// A secret that is younger may be of an order that is being taken.
+/// A secret without a job that is younger may be of an order that is being taken.
 const SETTLED: SignedDuration = SignedDuration::from_hours(1);
 
 pub(crate) type Headers = BTreeMap<String, SecretString>;
@@ -56,7 +56,13 @@ impl Secret {
 #[derive(Debug)]
 pub(crate) struct Vault {
     sealed: Option<Secrets>,
-    kept: Mutex<HashMap<String, Secret>>,
+    kept: Mutex<HashMap<String, Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    secret: Secret,
+    since: Timestamp,
 }
 
 impl Vault {
@@ -75,8 +81,13 @@ impl Vault {
         if let Some(sealed) = &self.sealed {
             sealed.put(&name, &secret.to_text()).await?;
         }
-        self.kept().insert(name, secret);
+        self.kept().insert(name, Kept { secret, since: Timestamp::now() });
         Ok(())
+    }
+
+    /// Whether other processes can read what is put here.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.sealed.is_some()
     }
 
     pub(crate) async fn remove(&self, id: &JobId, request: &str) {
@@ -94,7 +105,7 @@ impl Vault {
             return Ok(Secret::default());
         }
         let name = name(&claim.id, &claim.request);
-        let kept = self.kept().get(&name).cloned();
+        let kept = self.kept().get(&name).map(|kept| kept.secret.clone());
         if let Some(secret) = kept {
             return Ok(secret);
         }
@@ -110,24 +121,37 @@ impl Vault {
         })
     }
 
-    /// Removes what is sealed for jobs that have ended or never were: whoever should have done it died.
+    /// Removes what is here for jobs that have ended or never were: whoever should have done it died, or
+    /// the job came to its end in another process.
     pub(crate) async fn sweep(&self, store: &dyn Store) -> Result<(), Failure> {
+        let kept: Vec<(String, Timestamp)> =
+            self.kept().iter().map(|(name, kept)| (name.clone(), kept.since)).collect();
+        for (name, since) in kept {
+            if is_over(store, &name, since).await? {
+                self.kept().remove(&name);
+            }
+        }
         let Some(sealed) = &self.sealed else { return Ok(()) };
-        let now = Timestamp::now();
         for (name, changed) in sealed.list().await? {
-            let is_settled = now.duration_since(changed) > SETTLED;
-            let Some(id) = job_of(&name).filter(|_| is_settled) else { continue };
-            let job = store.job(&id).await?;
-            if job.is_none_or(|job| job.completed_at.is_some()) {
+            if is_over(store, &name, changed).await? {
                 sealed.remove(&name).await?;
             }
         }
         Ok(())
     }
 
-    fn kept(&self) -> MutexGuard<'_, HashMap<String, Secret>> {
+    fn kept(&self) -> MutexGuard<'_, HashMap<String, Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a secret that was put there at this time is of no use any more.
+async fn is_over(store: &dyn Store, name: &str, since: Timestamp) -> Result<bool, Failure> {
+    let Some(id) = job_of(name) else { return Ok(false) };
+    Ok(match store.job(&id).await? {
+        Some(job) => job.completed_at.is_some(),
+        None => Timestamp::now().duration_since(since) > SETTLED,
+    })
 }
 
 /// The name of a job's secret. Another order under the same id is refused, and has another name: it
@@ -152,7 +176,45 @@ pub(crate) fn digest(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use lavra_db::{Database, Schema, Target, migrate};
+    use uuid::Uuid;
+
     use super::*;
+    use crate::config::Config;
+    use crate::duckdb::DuckDb;
+    use crate::model::Outcome;
+    use crate::store::Jobs;
+
+    /// Another process has run it.
+    #[tokio::test]
+    async fn what_is_in_memory_for_a_job_that_has_ended_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let target = Target::File(place.path().join("lavra.duckdb"));
+        let patience = Duration::from_secs(10);
+        let database = Database::open(&target, Schema::default(), patience).await.unwrap();
+        migrate(&database, crate::MIGRATIONS).await.unwrap();
+        let Database::Duck(duck) = &database else { panic!("it is a file") };
+        let (store, process) = (DuckDb::new(duck.clone(), &Config::default()), Uuid::now_v7());
+        let vault = Vault::new(None);
+        let query = Some("signature=x".to_owned().into());
+        for id in ["ended", "open", "being-taken"].map(|id| JobId::parse(id).unwrap()) {
+            let secret = Secret { query: query.clone(), ..Secret::default() };
+            vault.put(&id, "an order", secret).await.unwrap();
+            if id.as_str() != "being-taken" {
+                store.add(&id, "an order", true, None, 10).await.unwrap();
+            }
+        }
+        let claim = store.claim(process, patience, &["open".into()]).await.unwrap().unwrap();
+        let outcome = Outcome::of(&claim.progress);
+        assert!(store.end(&claim, &claim.progress, &outcome).await.is_ok());
+        vault.sweep(&store).await.unwrap();
+        let mut left: Vec<String> = vault.kept().keys().cloned().collect();
+        left.sort_unstable();
+        assert_eq!(left.len(), 2, "{left:?}");
+        assert!(left[0].starts_with("writer/being-taken/") && left[1].starts_with("writer/open/"));
+    }
 
     #[test]
     fn secrets_that_others_gave_such_a_name_are_not_of_a_job() {

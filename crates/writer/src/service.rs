@@ -25,6 +25,8 @@ use crate::store::{Added, Claim, Stopped, Store};
 
 /// Between removals of old jobs.
 const TIDY: Duration = Duration::from_secs(3600);
+/// Jobs that are removed at once, each with its failed items: nobody waits for long behind them.
+const FORGOTTEN: usize = 100;
 /// Between two tries to tell a database that is away what became of a job.
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -97,12 +99,19 @@ impl Service {
         }
         let id = order.job_id.clone().unwrap_or_else(JobId::new);
         let (request, secret) = (order.to_text(), order.secret());
+        drop(order);
         let has_secret = !secret.is_empty();
+        let mut holder = None;
         if has_secret {
             inner.vault.put(&id, &request, secret).await?;
+            // Nobody else could run it; and who lives says so before it holds something.
+            if !inner.vault.is_sealed() {
+                inner.store.beat(inner.process, inner.config.timing.stale).await?;
+                holder = Some(inner.process);
+            }
         }
         let waiting = inner.config.limits.waiting;
-        match inner.store.add(&id, &request, has_secret, waiting).await? {
+        match inner.store.add(&id, &request, has_secret, holder, waiting).await? {
             Added::New(job) => {
                 inner.bell.notify_one();
                 Ok(job)
@@ -165,6 +174,10 @@ impl Service {
             let (inner, alive) = (Arc::clone(inner), alive.clone());
             async move { inner.beat(&alive).await }
         });
+        let tidying = tokio::spawn({
+            let (inner, alive) = (Arc::clone(inner), alive.clone());
+            async move { inner.keep_tidy(&alive).await }
+        });
         let running = Arc::new(Semaphore::new(inner.config.limits.running.max(1)));
         let jobs = TaskTracker::new();
         let mut wait = inner.config.timing.poll;
@@ -206,7 +219,7 @@ impl Service {
             tracing::warn!("jobs that were still in a batch are left to the next writer");
         }
         alive.cancel();
-        let _ended = beats.await;
+        let _ended = tokio::join!(beats, tidying);
         let _best_effort = inner.store.leave(inner.process).await;
     }
 }
@@ -217,16 +230,9 @@ impl Inner {
     }
 
     async fn beat(&self, alive: &CancellationToken) {
-        let mut tidied: Option<Instant> = None;
         loop {
             if let Err(failure) = self.store.beat(self.process, self.config.timing.stale).await {
                 tracing::warn!(error = %failure, "the writer's row cannot be renewed");
-            }
-            if tidied.is_none_or(|last| last.elapsed() > TIDY) {
-                tidied = Some(Instant::now());
-                if let Err(failure) = self.tidy().await {
-                    tracing::warn!(error = %failure, "old jobs cannot be removed");
-                }
             }
             tokio::select! {
                 () = alive.cancelled() => return,
@@ -235,8 +241,26 @@ impl Inner {
         }
     }
 
-    async fn tidy(&self) -> Result<(), Failure> {
-        self.store.forget(self.config.timing.kept).await?;
+    /// Apart from the heartbeat: it may take longer than a process may be silent.
+    async fn keep_tidy(&self, alive: &CancellationToken) {
+        while !alive.is_cancelled() {
+            if let Err(failure) = self.tidy(alive).await {
+                tracing::warn!(error = %failure, "old jobs cannot be removed");
+            }
+            tokio::select! {
+                () = alive.cancelled() => return,
+                () = tokio::time::sleep(TIDY) => {}
+            }
+        }
+    }
+
+    async fn tidy(&self, alive: &CancellationToken) -> Result<(), Failure> {
+        let kept = self.config.timing.kept;
+        while self.store.forget(kept, FORGOTTEN).await? == FORGOTTEN {
+            if alive.is_cancelled() {
+                return Ok(());
+            }
+        }
         self.vault.sweep(&*self.store).await
     }
 

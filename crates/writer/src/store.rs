@@ -4,6 +4,7 @@
 //! transaction: what is told is stored, and after a crash an insert goes on where it was.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -46,7 +47,8 @@ pub(crate) enum Added {
 pub(crate) struct Claim {
     pub(crate) id: JobId,
     pub(crate) token: i64,
-    pub(crate) request: String,
+    /// One text for all clones: an inline source is in it.
+    pub(crate) request: Arc<str>,
     pub(crate) has_secret: bool,
     pub(crate) progress: Progress,
 }
@@ -81,11 +83,13 @@ pub(crate) trait Jobs {
     /// Whether the database answers.
     async fn probe(&self) -> Result<(), Failure>;
 
+    /// With `holder` only that process may run the job, as long as it lives.
     async fn add(
         &self,
         id: &JobId,
         request: &str,
         has_secret: bool,
+        holder: Option<Uuid>,
         waiting: usize,
     ) -> Result<Added, Failure>;
 
@@ -134,8 +138,8 @@ pub(crate) trait Jobs {
 
     async fn leave(&self, process: Uuid) -> Result<(), Failure>;
 
-    /// Removes jobs that ended long ago.
-    async fn forget(&self, kept: Duration) -> Result<(), Failure>;
+    /// Removes some of the jobs that ended long ago, at most so many; how many there were.
+    async fn forget(&self, kept: Duration, most: usize) -> Result<usize, Failure>;
 }
 
 #[async_trait]
@@ -162,7 +166,7 @@ pub(crate) trait Writes {
 pub(crate) fn refusal(destination: &Destination, own: &str, allowed: &[String]) -> Option<Failure> {
     let Destination { schema, table, .. } = destination;
     let is_system = schema.starts_with("pg_") || schema == "information_schema";
-    if is_system || schema == own || schema == "lavra" {
+    if is_system || schema == own || OF_LAVRA.contains(&schema.as_str()) {
         return Some(Failure::schema(format!("the schema {schema:?} is not for data")));
     }
     let name = format!("{schema}.{table}");
@@ -172,6 +176,9 @@ pub(crate) fn refusal(destination: &Destination, own: &str, allowed: &[String]) 
     }
     None
 }
+
+/// Secrets, and what extractions know of their pages: no place for data either.
+const OF_LAVRA: [&str; 2] = ["lavra", "psa"];
 
 /// The tables of a fleet: they are no place for data, where there is a fleet.
 pub(crate) const OF_THE_FLEET: [&str; 7] = [

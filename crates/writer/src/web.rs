@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
@@ -16,6 +16,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::failure::Failure;
@@ -26,18 +27,25 @@ use crate::service::{NotTaken, Service};
 
 /// Of an answer's failed items: callers read only so far.
 const ITEM_BYTES: usize = 3 << 20;
+/// Bodies that are read at once, other than those that hardly take any memory.
+const READING: usize = 4;
+const SHORT: usize = 256 << 10;
+/// How long one may take: others wait for their turn.
+const LONGEST: Duration = Duration::from_secs(60);
 /// What a caller is asked to wait when too many jobs wait.
 const RETRY_AFTER: &str = "5";
 
 struct App {
     service: Service,
+    /// For bodies that are long.
+    reading: Semaphore,
 }
 
 /// The API of a writer; without a key every program of this machine may use it.
 pub fn router(service: Service, api_key: Option<&SecretString>) -> Router {
     let limit = service.config().limits.request_bytes;
     let guard = Arc::new(Guard::new(api_key));
-    let app = Arc::new(App { service });
+    let app = Arc::new(App { service, reading: Semaphore::new(READING) });
     Router::new()
         .route("/process", post(process))
         .route("/status/{job_id}", get(status))
@@ -79,7 +87,13 @@ async fn health(State(app): State<Arc<App>>) -> Response {
     }
 }
 
-async fn process(State(app): State<Arc<App>>, body: Result<Bytes, BytesRejection>) -> Response {
+async fn process(State(app): State<Arc<App>>, request: Request) -> Response {
+    // Held until the order is stored, and nothing of it is in memory any more.
+    let _turn = if is_short(&request) { None } else { app.reading.acquire().await.ok() };
+    let read = tokio::time::timeout(LONGEST, Bytes::from_request(request, &app));
+    let Ok(body) = read.await else {
+        return problem(StatusCode::REQUEST_TIMEOUT, "the body takes too long");
+    };
     let body = match body {
         Ok(body) => body,
         Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
@@ -88,7 +102,9 @@ async fn process(State(app): State<Arc<App>>, body: Result<Bytes, BytesRejection
         }
         Err(rejection) => return problem(StatusCode::BAD_REQUEST, rejection.body_text()),
     };
-    let taken = match Order::parse(&body) {
+    let order = Order::parse(&body);
+    drop(body);
+    let taken = match order {
         Ok(order) => app.service.take(order).await,
         Err(refused) => Err(NotTaken::Refused(refused)),
     };
@@ -112,6 +128,12 @@ async fn process(State(app): State<Arc<App>>, body: Result<Bytes, BytesRejection
         }
         Err(NotTaken::Failed(failure)) => failed(&failure),
     }
+}
+
+/// Whether a body says that it is.
+fn is_short(request: &Request) -> bool {
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|it| it.to_str().ok());
+    length.and_then(|length| length.parse().ok()).is_some_and(|length: usize| length <= SHORT)
 }
 
 fn failed(failure: &Failure) -> Response {

@@ -5,7 +5,7 @@ use lavra_db::duckdb::{self, Connection};
 
 use super::DuckDb;
 use crate::failure::Failure;
-use crate::infer::{Kind, Shape, is_plain};
+use crate::infer::{Digits, Kind, Shape, is_plain};
 use crate::order::Destination;
 use crate::store::{Look, OF_THE_FLEET, Tables, no_key, no_schema, refusal};
 use crate::table::{Check, Column, Demands, Sameness, Table, places, quote};
@@ -101,7 +101,9 @@ impl Tables for DuckDb {
             return Err(Failure::schema(text));
         }
         let name = format!("{}.{}", quote(schema), quote(table));
-        let column = |(name, kind): &(String, Kind)| format!("{} {}", quote(name), type_of(*kind));
+        let column = |(name, kind): &(String, Kind)| {
+            format!("{} {}", quote(name), type_of(*kind, conflict_key.contains(name)))
+        };
         let mut parts: Vec<String> = shape.columns.iter().map(column).collect();
         if let Some((one, other)) = twins(shape) {
             return Err(Failure::schema(format!(
@@ -210,7 +212,7 @@ fn sameness(kind: &str) -> Sameness {
         "VARCHAR" => Sameness::Text,
         "UUID" => Sameness::Uuid,
         "DATE" => Sameness::Date,
-        _ if !is_nested(kind) && super::sql::is_whole(kind) => Sameness::Integer,
+        _ if super::sql::is_whole(kind) => Sameness::Integer,
         _ => Sameness::Unknown,
     }
 }
@@ -219,12 +221,53 @@ fn is_nested(kind: &str) -> bool {
     kind.ends_with(']') || ["STRUCT(", "MAP(", "UNION("].iter().any(|word| kind.starts_with(word))
 }
 
-fn type_of(kind: Kind) -> &'static str {
+fn type_of(kind: Kind, is_key: bool) -> String {
     match kind {
-        Kind::Boolean => "BOOLEAN",
-        Kind::Integer => "BIGINT",
-        Kind::Number => "DOUBLE",
-        Kind::Text => "VARCHAR",
-        Kind::Json => "JSON",
+        Kind::Boolean => "BOOLEAN".into(),
+        Kind::Integer => "BIGINT".into(),
+        Kind::Number(digits) => match exact(digits) {
+            Some(kind) => kind,
+            // What a double does not tell apart would be one key.
+            None if is_key => "VARCHAR".into(),
+            None => "DOUBLE".into(),
+        },
+        Kind::Text => "VARCHAR".into(),
+        Kind::Json => "JSON".into(),
+    }
+}
+
+/// Digits that the longest numbers have.
+const LONGEST: usize = 38;
+/// Of those, so many at least are left to numbers that are longer than all that were looked at.
+const ROOM: usize = 6;
+
+/// A type that keeps every digit, if there is one.
+fn exact(digits: Digits) -> Option<String> {
+    let Digits { whole, fraction, has_exponent } = digits;
+    if has_exponent {
+        return None;
+    }
+    if fraction == 0 {
+        return (whole <= LONGEST).then(|| "HUGEINT".into());
+    }
+    let room = LONGEST.checked_sub(whole + fraction).filter(|room| *room >= ROOM)?;
+    Some(format!("DECIMAL({LONGEST}, {})", fraction + room / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_get_a_type_that_keeps_their_digits_where_there_is_one() {
+        let made = |whole, fraction, has_exponent, is_key| {
+            type_of(Kind::Number(Digits { whole, fraction, has_exponent }), is_key)
+        };
+        assert_eq!(made(20, 0, false, false), "HUGEINT");
+        assert_eq!(made(38, 0, false, true), "HUGEINT");
+        assert_eq!([made(39, 0, false, false), made(39, 0, false, true)], ["DOUBLE", "VARCHAR"]);
+        assert_eq!(made(14, 6, false, true), "DECIMAL(38, 15)");
+        assert_eq!(made(19, 17, false, false), "DOUBLE", "no room");
+        assert_eq!([made(1, 1, true, false), made(1, 1, true, true)], ["DOUBLE", "VARCHAR"]);
     }
 }

@@ -30,6 +30,7 @@ impl Jobs for DuckDb {
         id: &JobId,
         request: &str,
         has_secret: bool,
+        _: Option<Uuid>,
         waiting: usize,
     ) -> Result<Added, Failure> {
         let (id, request, now) = (id.clone(), request.to_owned(), self.now());
@@ -135,7 +136,8 @@ impl Jobs for DuckDb {
                 .query_row(&next, params![in_hand], |row| {
                     let id: String = row.get(0)?;
                     let token: i64 = row.get(15)?;
-                    Ok((id, row.get(13)?, row.get(14)?, token + 1, progress(row)?))
+                    let request: String = row.get(13)?;
+                    Ok((id, request.into(), row.get(14)?, token + 1, progress(row)?))
                 })
                 .optional()?;
             let Some((id, request, has_secret, token, progress)) = found else { return Ok(None) };
@@ -206,23 +208,27 @@ impl Jobs for DuckDb {
         Ok(())
     }
 
-    async fn forget(&self, kept: Duration) -> Result<(), Failure> {
+    async fn forget(&self, kept: Duration, most: usize) -> Result<usize, Failure> {
         let kept = SignedDuration::try_from(kept).unwrap_or(SignedDuration::MAX);
         let now = self.duck.clock().now();
-        let Ok(before) = now.checked_sub(kept) else { return Ok(()) };
-        let items = self.duck.sql(
-            "DELETE FROM kodus_workflow.writer_failed_items WHERE job_id IN (
-                 SELECT job_id FROM kodus_workflow.writer_jobs
-                 WHERE completed_at < make_timestamp($1))",
+        let Ok(before) = now.checked_sub(kept) else { return Ok(0) };
+        let old = self.duck.sql(
+            "SELECT job_id FROM kodus_workflow.writer_jobs
+             WHERE completed_at < make_timestamp($1) LIMIT $2",
         );
-        let jobs = self
-            .duck
-            .sql("DELETE FROM kodus_workflow.writer_jobs WHERE completed_at < make_timestamp($1)");
-        let before = micros(before);
+        let of_old = "job_id IN (SELECT unnest(CAST(CAST($1 AS JSON) AS VARCHAR[])))";
+        let items = format!("DELETE FROM kodus_workflow.writer_failed_items WHERE {of_old}");
+        let jobs = format!("DELETE FROM kodus_workflow.writer_jobs WHERE {of_old}");
+        let [items, jobs] = [items, jobs].map(|sql| self.duck.schema().apply(&sql).into_owned());
+        let (before, most) = (micros(before), most as i64);
         let job = move |tx: &Connection| {
-            tx.execute(&items, [before])?;
-            tx.execute(&jobs, [before])?;
-            Ok(())
+            let mut found = tx.prepare(&old)?;
+            let found = found.query_map(params![before, most], |row| row.get(0))?;
+            let found: Vec<String> = found.collect::<duckdb::Result<_>>()?;
+            let ids = serde_json::json!(found).to_string();
+            tx.execute(&items, [&ids])?;
+            tx.execute(&jobs, [&ids])?;
+            Ok(found.len())
         };
         Ok(self.duck.write("remove old jobs", job).await?)
     }

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod jobs;
+mod nested;
 mod once;
 mod sql;
 mod write;

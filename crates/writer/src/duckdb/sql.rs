@@ -137,22 +137,19 @@ fn value(column: &Column, n: usize, cast: &str) -> String {
     let mut found = text.clone();
     if column.is_list {
         found = format!("CAST({text} AS JSON)");
-    }
-    if is_whole(&column.kind) {
+    } else if is_whole(&column.kind) {
         // DuckDB would round 1.5 to 2.
-        let otherwise =
-            if column.is_list { "to_json('no whole numbers')" } else { "'no whole number'" };
-        found =
-            format!("CASE WHEN regexp_matches({text}, '[.eE]') THEN {otherwise} ELSE {found} END");
+        found = format!(
+            "CASE WHEN regexp_matches({text}, '[.eE]') THEN 'no whole number' ELSE {text} END"
+        );
     }
     format!("{cast}({found} AS {})", column.kind)
 }
 
-/// Whether a type is one of whole numbers, or of lists of them.
+/// Whether a type is one of whole numbers.
 pub(super) fn is_whole(kind: &str) -> bool {
-    let each = kind.split('[').next().unwrap_or(kind);
-    let each = each.strip_prefix('U').unwrap_or(each);
-    ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"].contains(&each)
+    let kind = kind.strip_prefix('U').unwrap_or(kind);
+    ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"].contains(&kind)
 }
 
 fn literal(text: &str) -> String {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use async_trait::async_trait;
 use lavra_db::duckdb::{self, Connection, params};
 
+use super::nested::exact;
 use super::once::once;
 use super::{DuckDb, sql};
 use crate::batch::{Batch, Group, Part, Row};
@@ -127,8 +128,11 @@ impl DuckDb {
     ) -> Result<(), Stopped> {
         let mut parts = vec![whole];
         while let Some(part) = parts.pop() {
-            let mut failed = self.find_failed(table, &part).await?;
-            let bad = failed.iter().map(|item| item.index).collect();
+            let mut found = self.find_bad(table, &part).await?;
+            let bad = found.keys().copied().collect();
+            let failing = part.failing(&bad);
+            found.retain(|index, _| failing.contains(index));
+            let mut failed: Vec<FailedItem> = found.into_values().collect();
             let good = statements(table, &part, &part.groups_without(&bad));
             let mut stored = self.store(claim, &part, known, keep, good, failed.clone()).await;
             if let Err(Stopped::Failed(failure)) = &stored
@@ -148,35 +152,29 @@ impl DuckDb {
     }
 
     /// The rows of a part that the table would refuse, with why.
-    async fn find_failed(
+    async fn find_bad(
         &self,
         table: &Table,
         part: &Part<'_>,
-    ) -> Result<Vec<FailedItem>, Failure> {
-        let mut failed: BTreeMap<u64, FailedItem> = BTreeMap::new();
-        loop {
-            let bad: HashSet<u64> = failed.keys().copied().collect();
-            let mut judged = Vec::new();
-            for group in part.groups_without(&bad) {
-                judged.extend(self.judge(table, part, &group).await?);
-            }
-            judged.sort_by_key(|(row, ..)| row.index);
-            let mut taken: HashSet<(usize, String)> = HashSet::new();
-            for (row, reason, keys) in judged {
-                let keys: Vec<(usize, String)> =
-                    keys.into_iter().enumerate().filter_map(|(at, key)| Some((at, key?))).collect();
-                let again = || keys.iter().find(|key| taken.contains(*key));
-                let again = || again().map(|(_, key)| format!("{}{key}", sql::DUPLICATE));
-                match reason.or_else(again) {
-                    Some(reason) => drop(failed.insert(row.index, part.failed(row, reason))),
-                    None => taken.extend(keys),
-                }
-            }
-            // One of the same key that stands before takes the place of one that fails, and may fail as well.
-            if failed.len() == bad.len() || table.key.is_empty() {
-                return Ok(failed.into_values().collect());
+    ) -> Result<BTreeMap<u64, FailedItem>, Failure> {
+        let mut judged = Vec::new();
+        for group in part.by_signature() {
+            judged.extend(self.judge(table, part, &group).await?);
+        }
+        judged.sort_by_key(|(row, ..)| row.index);
+        let mut bad: BTreeMap<u64, FailedItem> = BTreeMap::new();
+        let mut taken: HashSet<(usize, String)> = HashSet::new();
+        for (row, reason, keys) in judged {
+            let keys: Vec<(usize, String)> =
+                keys.into_iter().enumerate().filter_map(|(at, key)| Some((at, key?))).collect();
+            let again = || keys.iter().find(|key| taken.contains(*key));
+            let again = || again().map(|(_, key)| format!("{}{key}", sql::DUPLICATE));
+            match reason.or_else(again) {
+                Some(reason) => drop(bad.insert(row.index, part.failed(row, reason))),
+                None => taken.extend(keys),
             }
         }
+        Ok(bad)
     }
 
     /// Of each row why the table would refuse it, and its unique keys. Where the question itself fails,
@@ -233,6 +231,7 @@ fn columns(table: &Table, part: &Part<'_>, signature: &Signature, rows: &[&Row])
         for ((column, texts), text) in filled.zip(texts) {
             texts.push(match text {
                 Some(Cow::Borrowed(json)) if column.is_json => Some(once(json)),
+                Some(json) if column.is_list => Some(Cow::Owned(exact(&column.kind, &once(&json)))),
                 other => other,
             });
         }

@@ -177,7 +177,7 @@ fn type_of(kind: Kind) -> &'static str {
     match kind {
         Kind::Boolean => "boolean",
         Kind::Integer => "bigint",
-        Kind::Number => "numeric",
+        Kind::Number(_) => "numeric",
         Kind::Text => "text",
         Kind::Json => "jsonb",
     }

@@ -27,13 +27,14 @@ impl Jobs for Postgres {
         id: &JobId,
         request: &str,
         has_secret: bool,
+        holder: Option<Uuid>,
         waiting: usize,
     ) -> Result<Added, Failure> {
         let sql = format!(
-            "INSERT INTO kodus_workflow.writer_jobs (job_id, request, has_headers)
-             SELECT $1, $2, $3
+            "INSERT INTO kodus_workflow.writer_jobs (job_id, request, has_headers, held_by)
+             SELECT $1, $2, $3, $5
              WHERE (SELECT count(*) FROM kodus_workflow.writer_jobs
-                    WHERE completed_at IS NULL AND held_by IS NULL) < $4
+                    WHERE completed_at IS NULL AND (held_by IS NULL OR token = 0)) < $4
              ON CONFLICT (job_id) DO NOTHING
              RETURNING {JOB}"
         );
@@ -43,6 +44,7 @@ impl Jobs for Postgres {
             (&request as _, Type::TEXT),
             (&has_secret as _, Type::BOOL),
             (&waiting as _, Type::INT8),
+            (&holder as _, Type::UUID),
         ];
         let rows = self.pg.query("add a job", &sql, &params).await?;
         if let Some(row) = rows.first() {
@@ -151,7 +153,7 @@ impl Jobs for Postgres {
         Ok(Some(Claim {
             id: id(row)?,
             token: get(row, "token")?,
-            request: get(row, "request")?,
+            request: get::<String>(row, "request")?.into(),
             has_secret: get(row, "has_headers")?,
             progress: progress(row)?,
         }))
@@ -215,12 +217,13 @@ impl Jobs for Postgres {
         Ok(())
     }
 
-    async fn forget(&self, kept: Duration) -> Result<(), Failure> {
-        let sql = "DELETE FROM kodus_workflow.writer_jobs
-                   WHERE completed_at < now() - make_interval(secs => $1)";
-        let params = [(&kept.as_secs_f64() as _, Type::FLOAT8)];
-        self.pg.query("remove old jobs", sql, &params).await?;
-        Ok(())
+    async fn forget(&self, kept: Duration, most: usize) -> Result<usize, Failure> {
+        let sql = "DELETE FROM kodus_workflow.writer_jobs WHERE job_id IN (
+                       SELECT job_id FROM kodus_workflow.writer_jobs
+                       WHERE completed_at < now() - make_interval(secs => $1) LIMIT $2)
+                   RETURNING 1";
+        let params = [(&kept.as_secs_f64() as _, Type::FLOAT8), (&(most as i64) as _, Type::INT8)];
+        Ok(self.pg.query("remove old jobs", sql, &params).await?.len())
     }
 }
 

@@ -29,6 +29,14 @@ const CONFLICTS: u32 = 8;
 /// How often the server is waited for, each time twice as long.
 const LOST: u32 = 6;
 
+/// A host that is gone tells nobody, and the server would keep the job locked for the two hours after which
+/// systems ask whether a line still has an end. For this transaction only, which is all that a pooler
+/// passes on; every role may set them, and a Unix socket has no use for the last three.
+const IF_WE_VANISH: &str = "set_config('idle_in_transaction_session_timeout', '60s', true),
+    set_config('tcp_keepalives_idle', '15', true),
+    set_config('tcp_keepalives_interval', '5', true),
+    set_config('tcp_keepalives_count', '3', true)";
+
 /// Whether others may write for the job meanwhile.
 #[derive(Clone, Copy, Debug)]
 enum Lock {
@@ -133,21 +141,19 @@ impl Write<'_> {
     /// has come.
     async fn begin(&self, lock: Lock) -> Result<(Transaction<'_>, Progress), Trouble> {
         let mut transaction = self.store.pg.transaction("write a batch").await?;
-        let guard = match lock {
-            Lock::Alone => {
-                "SELECT total, processed, success_count, failed_count, duplicate_count, unknown_keys
-                 FROM kodus_workflow.writer_jobs
-                 WHERE job_id = $1 AND token = $2 AND completed_at IS NULL FOR UPDATE"
-            }
-            Lock::Shared => {
-                "SELECT total, processed, success_count, failed_count, duplicate_count, unknown_keys
-                 FROM kodus_workflow.writer_jobs
-                 WHERE job_id = $1 AND token = $2 AND completed_at IS NULL FOR SHARE"
-            }
+        let lock = match lock {
+            Lock::Alone => "UPDATE",
+            Lock::Shared => "SHARE",
         };
+        let guard = format!(
+            "SELECT total, processed, success_count, failed_count, duplicate_count, unknown_keys,
+                 {IF_WE_VANISH}
+             FROM kodus_workflow.writer_jobs
+             WHERE job_id = $1 AND token = $2 AND completed_at IS NULL FOR {lock}"
+        );
         let id = self.claim.id.as_str();
         let owner = [(&id as _, Type::TEXT), (&self.claim.token as _, Type::INT8)];
-        let rows = transaction.query(guard, &owner).await?;
+        let rows = transaction.query(&guard, &owner).await?;
         let Some(row) = rows.first() else {
             transaction.rollback().await?;
             return Err(Trouble::Stopped(Stopped::Replaced));
@@ -179,7 +185,10 @@ impl Write<'_> {
         begin: Way,
     ) -> Result<(), Stopped> {
         let mut has_bad = false;
-        let pieces = batch.whole().pieces(PIECE);
+        let whole = batch.whole();
+        // What becomes of a row may depend on one of its key that comes after it.
+        let most = if whole.are_keys_whole(PIECE) { PIECE } else { whole.rows().len() };
+        let pieces = whole.pieces(most);
         for piece in &pieces {
             // The only one has been tried, and bad rows seldom come alone.
             let mut way = if pieces.len() == 1 || has_bad { Way::OneByOne } else { begin };
@@ -262,7 +271,11 @@ impl Write<'_> {
             Way::Sorted => self.sorted(&mut transaction, part).await,
         };
         let mut failed = match written {
-            Ok(failed) => failed,
+            Ok(mut failed) => {
+                let failing = part.failing(&failed.iter().map(|item| item.index).collect());
+                failed.retain(|item| failing.contains(&item.index));
+                failed
+            }
             Err(error) => {
                 let trouble = judge(error);
                 // A connection that is lost cannot be told so.

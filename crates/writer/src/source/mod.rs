@@ -57,9 +57,8 @@ impl Sources {
     pub(crate) async fn open(&self, order: &Order) -> Result<Opened, Failure> {
         match &order.source {
             Source::Url(url) => self.fetcher.open(url, &order.headers).await,
-            Source::Inline(text) => {
-                let bytes = Box::new(Cursor::new(text.clone().into_bytes()));
-                Ok(Opened { bytes, encoding: None })
+            Source::Inline(json) => {
+                Ok(Opened { bytes: Box::new(Cursor::new(json.clone())), encoding: None })
             }
             Source::File(path) => {
                 let (directories, path) = (self.config.access.directories.clone(), path.clone());

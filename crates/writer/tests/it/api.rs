@@ -1,9 +1,12 @@
 //! The API of 9.2 with the codes of 9.3, over real HTTP.
 
+use std::time::Duration;
+
 use lavra_writer::{Config, Limits, Service, router};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::{Answer, Site, World, from_url, inline};
+use crate::support::{Answer, KEY, Site, World, from_url, inline};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_without_the_key_gets_in_and_health_is_open() {
@@ -20,7 +23,7 @@ async fn nobody_without_the_key_gets_in_and_health_is_open() {
             }
             let status = request.send().await.unwrap().status();
             // A space at the end of a header is no part of it.
-            let is_right = key.is_some_and(|key| key.trim() == crate::support::KEY);
+            let is_right = key.is_some_and(|key| key.trim() == KEY);
             assert_eq!(status == 401, !is_right, "{key:?} {path}");
         }
     }
@@ -97,10 +100,7 @@ async fn what_is_wrong_with_a_request_has_its_code() {
         assert_eq!(found, status, "{body} {answer}");
         assert!(answer["message"].as_str().unwrap().contains(words), "{answer}");
     }
-    let sent = world
-        .http()
-        .post(format!("{}/process", world.base()))
-        .header("x-api-key", crate::support::KEY);
+    let sent = world.http().post(format!("{}/process", world.base())).header("x-api-key", KEY);
     assert_eq!(sent.body("{not json").send().await.unwrap().status(), 400);
     assert_eq!(world.get("/status/nobody").await.0, 404);
     assert_eq!(world.get("/status/not%20one").await.0, 404);
@@ -151,10 +151,7 @@ async fn too_many_that_wait_are_told_to_come_later(mut world: World) {
     };
     assert_eq!(world.post(&order(1)).await.0, 200);
     assert_eq!(world.post(&order(2)).await.0, 200);
-    let sent = world
-        .http()
-        .post(format!("{}/process", world.base()))
-        .header("x-api-key", crate::support::KEY);
+    let sent = world.http().post(format!("{}/process", world.base())).header("x-api-key", KEY);
     let busy = sent.json(&order(3)).send().await.unwrap();
     assert_eq!(busy.status(), 429);
     assert!(
@@ -268,4 +265,44 @@ async fn the_query_of_a_url_reaches_the_source_and_nothing_else(mut world: World
     let stored = world.all_text().await;
     assert!(!stored.contains("marker"), "{stored}");
     assert!(!stored.contains("writer/signed"), "what is sealed goes with the job's end: {stored}");
+}
+
+/// Long bodies are in memory a few at a time, whoever sends them; a short one waits for none of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_bodies_are_read_a_few_at_a_time() {
+    let mut world = World::on_duckdb().await;
+    world.start().await;
+    let address = world.base().trim_start_matches("http://").to_owned();
+    let body = inline("ads", &json!([{ "id": "long", "t": "x".repeat(400_000) }])).to_string();
+    let begin = async || {
+        let mut socket = tokio::net::TcpStream::connect(&address).await.unwrap();
+        let head = format!(
+            "POST /process HTTP/1.1\r\nHost: {address}\r\nx-api-key: {KEY}\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        socket.write_all(head.as_bytes()).await.unwrap();
+        socket.write_all(&body.as_bytes()[..1000]).await.unwrap();
+        socket
+    };
+    let finish = async |mut socket: tokio::net::TcpStream| {
+        let mut answer = String::new();
+        let sent = async {
+            socket.write_all(&body.as_bytes()[1000..]).await.unwrap();
+            socket.read_to_string(&mut answer).await.unwrap();
+        };
+        tokio::time::timeout(Duration::from_millis(1500), sent).await.map(|()| answer)
+    };
+    let mut half = Vec::new();
+    for _ in 0..4 {
+        half.push(begin().await);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let waits = finish(begin().await).await;
+    assert!(waits.is_err(), "it was read as the fifth: {waits:?}");
+    let job = world.run(&inline("ads", &json!([{ "id": "short" }]))).await;
+    assert_eq!(job["status"], "completed", "{job}");
+    half.clear();
+    let told = finish(begin().await).await.unwrap();
+    assert!(told.starts_with("HTTP/1.1 200"), "{told}");
 }

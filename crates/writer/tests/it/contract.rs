@@ -28,6 +28,10 @@ lavra_testkit::on_each_engine!(
     an_empty_array_is_done,
     elements_with_many_shapes_are_stored,
     an_array_deep_within_is_found_by_its_path,
+    what_came_before_something_that_is_no_json_is_stored,
+    schemas_of_lavra_itself_are_not_for_data,
+    a_table_that_is_made_keeps_every_digit,
+    numbers_within_lists_keep_all_their_digits,
     no_more_jobs_run_at_once_than_may,
 );
 
@@ -495,4 +499,144 @@ async fn no_more_jobs_run_at_once_than_may(mut world: World) {
     }
     assert_eq!(most, 2);
     assert_eq!(world.end_of("job-4").await["status"], "completed");
+}
+
+async fn what_came_before_something_that_is_no_json_is_stored(mut world: World) {
+    world.start_with(with_files(&world)).await;
+    for operation in ["upsert", "insert"] {
+        world.execute("DELETE FROM public.ads").await;
+        let lines =
+            "{\"id\":\"a\"}\n{\"no\":\"key\"}\n{\"id\":\"b\"}\n{\"id\": oops}\n{\"id\":\"c\"}\n";
+        let mut order = from_file(&world, "ads", lines);
+        order["config"]["operation"] = json!(operation);
+        let job = world.run(&order).await;
+        assert_eq!(
+            (&job["status"], &job["error_code"]),
+            (&json!("failed"), &json!("ERROR400")),
+            "{job}"
+        );
+        assert_eq!(job["progress"]["processed"], 3, "{job}");
+        assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [1], "{job}");
+        let rows = world.ask("SELECT id FROM public.ads ORDER BY id").await;
+        assert_eq!(json!(rows), json!([["a"], ["b"]]), "{operation}");
+    }
+}
+
+async fn schemas_of_lavra_itself_are_not_for_data(mut world: World) {
+    for schema in ["lavra", "psa", "kodus_workflow"] {
+        let sql = format!(
+            "CREATE SCHEMA IF NOT EXISTS {schema};
+             CREATE TABLE {schema}.own (id VARCHAR PRIMARY KEY)"
+        );
+        world.execute(&sql).await;
+    }
+    world.start().await;
+    for schema in ["lavra", "psa", "kodus_workflow"] {
+        for table in ["own", "new"] {
+            let mut order = inline(table, &json!([{ "id": "a" }]));
+            order["config"]["schema"] = json!(schema);
+            order["config"]["create_table"] = json!(true);
+            let job = world.run(&order).await;
+            assert_eq!(job["error_code"], "ERROR303", "{schema}.{table}: {job}");
+            assert!(job["error_message"].as_str().unwrap().contains("not for data"), "{job}");
+        }
+    }
+}
+
+/// Numbers that no double tells apart, as keys and as values.
+async fn a_table_that_is_made_keeps_every_digit(mut world: World) {
+    world.start_with(with_files(&world)).await;
+    let made = async |name: &str, elements: &str| {
+        let mut order = from_file(&world, name, elements);
+        order["config"]["create_table"] = json!(true);
+        let job = world.run(&order).await;
+        assert_eq!(job["status"], "completed", "{job}");
+        assert_eq!(job["progress"]["duplicate_count"], 0, "{job}");
+    };
+    made(
+        "large",
+        r#"[{"id":36893488147419103232,"v":12345678901234.123456,"w":1},
+            {"id":36893488147419103233,"v":1,"w":1e300},
+            {"id":-99999999999999999999999999999999999999,"v":0.25,"w":0.5}]"#,
+    )
+    .await;
+    let rows = world
+        .ask(
+            "SELECT CAST(id AS VARCHAR) AS id, v = 12345678901234.123456 AS is_v, w = 0.5 AS is_w
+              FROM public.large ORDER BY id",
+        )
+        .await;
+    assert_eq!(
+        json!(rows),
+        json!([
+            ["-99999999999999999999999999999999999999", false, true],
+            ["36893488147419103232", true, false],
+            ["36893488147419103233", false, false],
+        ])
+    );
+    // Keys with a fraction, and those that are no number of any engine's own.
+    made("fractions", r#"[{"id":9007199254740993.1},{"id":9007199254740993.2},{"id":7}]"#).await;
+    assert_eq!(world.count("public.fractions").await, 3);
+    let nines = "9".repeat(39);
+    made("longest", &format!(r#"[{{"id":{nines}}},{{"id":{}8}}]"#, &nines[1..])).await;
+    assert_eq!(world.count("public.longest").await, 2);
+}
+
+async fn numbers_within_lists_keep_all_their_digits(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.exact (id INTEGER PRIMARY KEY, amounts DECIMAL(30,10)[], names VARCHAR[])",
+        )
+        .await;
+    world.start_with(with_files(&world)).await;
+    let number = "12345678901234.123456";
+    let elements =
+        format!(r#"[{{"id":1,"amounts":[{number},null,"{number}"],"names":[1.50,"a\"1",true]}}]"#);
+    let job = world.run(&from_file(&world, "exact", &elements)).await;
+    assert_eq!(job["status"], "completed", "{job}");
+    let rows = world
+        .ask(&format!(
+            "SELECT amounts[1] = {number} AS one, amounts[2] IS NULL AS two,
+                amounts[3] = {number} AS three, names[1] AS a, names[2] AS b, names[3] AS c
+             FROM public.exact"
+        ))
+        .await;
+    assert_eq!(json!(rows), json!([[true, true, true, "1.50", "a\"1", "true"]]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_struct_and_a_map_take_numbers_as_columns_do() {
+    let mut world = World::on_duckdb().await;
+    world
+        .execute(
+            "CREATE TABLE public.nested (id INTEGER PRIMARY KEY,
+                s STRUCT(a INTEGER, \"b, c\" DECIMAL(30,10), l BIGINT[], t VARCHAR, j JSON),
+                m MAP(VARCHAR, INTEGER), n MAP(INTEGER, DECIMAL(30,10)))",
+        )
+        .await;
+    world.start_with(with_files(&world)).await;
+    let number = "12345678901234.123456";
+    let elements = format!(
+        r#"[{{"id":0,"s":{{"a":1,"b, c":{number},"l":[9007199254740993],"t":1.50,"j":{{"x":1.5}}}}}},
+            {{"id":1,"s":{{"a":1.5}}}}, {{"id":2,"s":{{"l":[1,2.5]}}}}, {{"id":3,"m":{{"k":1.5}}}},
+            {{"id":4,"m":{{"k":7}},"n":{{"3":{number}}}}}, {{"id":5,"n":{{"1.5":1}}}},
+            {{"id":6,"s":{{"a":"1.5"}}}}, {{"id":7,"s":null}}]"#
+    );
+    let job = world.run(&from_file(&world, "nested", &elements)).await;
+    assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [1, 2, 3, 5, 6], "{job}");
+    let rows = world
+        .ask(&format!(
+            "SELECT s.a, s['b, c'] = {number} AS b, s.l[1] AS l, s.t, s.j, m['k'] AS m,
+                n[3] = {number} AS n
+             FROM public.nested ORDER BY id"
+        ))
+        .await;
+    assert_eq!(
+        json!(rows),
+        json!([
+            [1, true, 9_007_199_254_740_993_i64, "1.50", { "x": 1.5 }, null, null],
+            [null, null, null, null, null, 7, true],
+            [null, null, null, null, null, null, null],
+        ])
+    );
 }

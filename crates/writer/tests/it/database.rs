@@ -23,6 +23,7 @@ lavra_testkit::on_servers!(
     rows_of_a_table_below_are_left_alone,
     a_table_that_is_made_for_upserts_has_room_for_them,
     a_table_that_someone_else_makes_meanwhile_is_written,
+    a_writer_that_vanishes_holds_its_job_for_a_minute_at_most,
 );
 
 async fn identifiers_are_the_catalogs_whatever_they_hold(mut world: World) {
@@ -473,4 +474,34 @@ async fn a_table_that_someone_else_makes_meanwhile_is_written(mut world: World) 
     });
     assert_eq!(job["status"], "completed", "{job}");
     assert_eq!(world.count("public.made").await, 1);
+}
+
+/// Its host is gone and tells nobody. Without these the server would find out in two hours.
+async fn a_writer_that_vanishes_holds_its_job_for_a_minute_at_most(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.settings (id int PRIMARY KEY,
+                idle text DEFAULT current_setting('idle_in_transaction_session_timeout'),
+                alive text DEFAULT concat_ws(' ', current_setting('tcp_keepalives_idle'),
+                    current_setting('tcp_keepalives_interval'), current_setting('tcp_keepalives_count')),
+                is_by_tcp boolean DEFAULT (inet_client_addr() IS NOT NULL))",
+        )
+        .await;
+    world.start().await;
+    for (id, operation) in ["insert", "upsert"].into_iter().enumerate() {
+        let mut order = inline("settings", &json!([{ "id": id }]));
+        order["config"]["operation"] = json!(operation);
+        let job = world.run(&order).await;
+        assert_eq!(job["status"], "completed", "{job}");
+    }
+    let rows = world
+        .ask(
+            "SELECT DISTINCT idle, CASE WHEN is_by_tcp THEN alive ELSE '15 5 3' END AS alive
+              FROM public.settings",
+        )
+        .await;
+    assert_eq!(json!(rows), json!([["1min", "15 5 3"]]));
+    let after =
+        world.ask("SELECT current_setting('idle_in_transaction_session_timeout') AS t").await;
+    assert_ne!(json!(after), json!([["1min"]]), "only for the batch");
 }

@@ -15,6 +15,8 @@ lavra_testkit::on_each_engine!(
     a_thousand_bad_rows_in_ten_thousand_fail_and_no_others,
     elements_that_cannot_be_rows_are_failed_items,
     a_bad_row_does_not_take_the_one_before_it_along,
+    a_bad_row_that_a_later_one_of_its_key_replaces_does_not_fail,
+    many_bad_rows_of_one_key_cost_little,
     an_insert_of_what_is_there_is_a_failed_item,
     of_two_inserts_with_one_key_the_second_is_a_failed_item,
     a_second_key_that_is_taken_fails_the_later_row_of_an_upsert,
@@ -132,6 +134,57 @@ async fn a_bad_row_does_not_take_the_one_before_it_along(mut world: World) {
     assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [1], "{job}");
     let rows = world.ask("SELECT id, name FROM public.things ORDER BY id").await;
     assert_eq!(json!(rows), json!([[1, "good"], [2, "other"]]));
+}
+
+/// Whatever else is in the batch, and however far apart they are.
+async fn a_bad_row_that_a_later_one_of_its_key_replaces_does_not_fail(mut world: World) {
+    things(&world).await;
+    world.start().await;
+    // Alone, beside one that looks bad, beside one that only the table finds bad, and far from its successor.
+    let others = [
+        None,
+        Some(json!({ "id": 2, "name": null })),
+        Some(json!({ "id": 2, "name": "b", "price": -1 })),
+    ];
+    for (round, other) in others.iter().enumerate() {
+        for between in [0, 1500] {
+            let mut elements = vec![
+                json!({ "id": 1, "name": null }),
+                json!({ "id": 1, "name": "a", "price": -1 }),
+                json!({ "id": 1, "name": "kept", "note": format!("said {round}") }),
+                json!({ "id": 1, "name": "bad", "price": -1, "note": "never" }),
+            ];
+            elements.extend((0..between).map(|n| json!({ "id": 10 + n, "name": "x" })));
+            elements.extend(other.clone());
+            elements.push(json!({ "id": 1, "name": "last", "price": 1.5 }));
+            let job = world.run(&inline("things", &json!(elements))).await;
+            // What it says of the note nobody says after it.
+            let mut expected = vec![3];
+            expected.extend(other.iter().map(|_| 4 + between));
+            let indices: Vec<u64> = failed(&job).into_keys().collect();
+            assert_eq!(indices, expected, "{round}, {between}");
+            assert_eq!(job["progress"]["duplicate_count"], 4, "{job}");
+            let rows = world
+                .ask("SELECT name, price = 1.5 AS p, note FROM public.things WHERE id = 1")
+                .await;
+            assert_eq!(json!(rows), json!([["last", true, format!("said {round}")]]));
+        }
+    }
+}
+
+async fn many_bad_rows_of_one_key_cost_little(mut world: World) {
+    things(&world).await;
+    world.start().await;
+    let mut elements = vec![json!({ "id": 1, "name": "good" })];
+    elements.extend((0..400).map(|n| json!({ "id": 1, "name": "bad", "price": -1 - n })));
+    elements.extend((0..5000).map(|n| json!({ "id": 10 + n, "name": "x" })));
+    let begun = Instant::now();
+    let job = world.run(&inline("things", &json!(elements))).await;
+    assert_eq!(failed(&job).into_keys().collect::<Vec<u64>>(), (1..=400).collect::<Vec<_>>());
+    // Each of them is looked at once, and not all others along with it.
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    let rows = world.ask("SELECT name FROM public.things WHERE id = 1").await;
+    assert_eq!(json!(rows), json!([["good"]]));
 }
 
 async fn an_insert_of_what_is_there_is_a_failed_item(mut world: World) {

@@ -7,6 +7,7 @@ mod contract;
 mod database;
 mod failed;
 mod fleet;
+mod house;
 mod lost;
 mod packed;
 mod refused;

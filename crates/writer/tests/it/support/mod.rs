@@ -5,5 +5,5 @@ mod place;
 mod serve;
 
 pub(crate) use line::Line;
-pub(crate) use place::{KEY, World, failed, from_url, inline, things};
+pub(crate) use place::{KEY, World, failed, from_url, inline, soon, things};
 pub(crate) use serve::{Answer, Site};

@@ -27,6 +27,8 @@ pub(crate) struct World {
     running: Option<Running>,
     http: reqwest::Client,
     key: String,
+    /// Whether its writers have the key.
+    pub(crate) seals: bool,
 }
 
 /// A writer that can be killed with everything it has under way.
@@ -76,7 +78,21 @@ impl World {
             reqwest::Client::builder().no_proxy().build().unwrap()
         };
         let key = Keyring::generate();
-        Self { database, directory, target, _server: server, running: None, http, key }
+        Self { database, directory, target, _server: server, running: None, http, key, seals: true }
+    }
+
+    /// A second writer's place on the same database.
+    pub(crate) fn beside(&self) -> Self {
+        Self {
+            database: self.database.clone(),
+            directory: tempfile::tempdir().unwrap(),
+            target: self.target.clone(),
+            _server: None,
+            running: None,
+            http: self.http.clone(),
+            key: self.key.clone(),
+            seals: self.seals,
+        }
     }
 
     pub(crate) fn is_duckdb(&self) -> bool {
@@ -123,7 +139,7 @@ impl World {
             .enable_all()
             .build()
             .unwrap();
-        let keyring = Keyring::parse(&self.key.clone().into()).unwrap();
+        let keyring = self.seals.then(|| Keyring::parse(&self.key.clone().into()).unwrap());
         let (file, target) = (self.database.clone(), self.target.clone());
         let stop = CancellationToken::new();
         let told = stop.clone();
@@ -135,8 +151,8 @@ impl World {
                     Database::open(&target, Schema::default(), PATIENCE).await.unwrap()
                 }
             };
-            let secrets = Secrets::new(database.clone(), keyring);
-            let service = Service::with_names(&database, config, Some(secrets), names).unwrap();
+            let secrets = keyring.map(|keyring| Secrets::new(database.clone(), keyring));
+            let service = Service::with_names(&database, config, secrets, names).unwrap();
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let base = format!("http://{}", listener.local_addr().unwrap());
             let router = router(service.clone(), Some(&KEY.to_owned().into()));
@@ -285,4 +301,17 @@ pub(crate) async fn things(world: &World) {
                 CHECK (price >= 0))",
         )
         .await;
+}
+
+/// Waits until a question has this answer.
+pub(crate) async fn soon(world: &World, question: &str, answer: &Value) {
+    let begun = Instant::now();
+    loop {
+        let told = json!(world.ask(question).await);
+        if told == *answer {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(15), "{question}: {told}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
