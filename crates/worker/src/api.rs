@@ -146,7 +146,7 @@ async fn job(State(worker): State<Worker>, Path(id): Path<String>) -> Answer<Res
     let answer = JobAnswer {
         job_id: job.id,
         status: job.status,
-        ads_count: if job.status.is_over() { job.ads_count } else { read(&progress.ads) },
+        ads_count: if job.status.is_over() { job.ads_count } else { progress.ads() },
         progress_pct: if is_done { 100 } else { progress.percent() },
         total: if is_done { job.ads_count } else { read(&progress.total) },
         pages_done,

@@ -177,9 +177,11 @@ impl Worker {
         };
         job.finished_at = Some(Timestamp::now());
         job.pages = progress.pages();
+        // What it had found by then, however it ends.
+        job.ads_count = progress.ads();
         let mut event = Event::JobEnded;
         match end {
-            End::Found(0) => job.status = JobStatus::Empty,
+            End::Found(0) => (job.status, job.ads_count) = (JobStatus::Empty, 0),
             End::Found(ads) => (job.status, job.ads_count) = (JobStatus::Completed, ads),
             End::Failed(failure, broken) => {
                 job.status = JobStatus::Failed;

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use lavra_extract::digest::digest;
 use lavra_extract::records::keys;
+use lavra_extract::source::{Endpoint, Source};
 
 use crate::ask::{Asked, Trouble, Way};
 use crate::model::{Blame, Code};
@@ -34,6 +35,10 @@ impl Progress {
     /// Those that came, of how many.
     pub(crate) fn pages(&self) -> (u64, u64) {
         (self.pages_done.load(Ordering::Relaxed), self.pages.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn ads(&self) -> u64 {
+        self.ads.load(Ordering::Relaxed)
     }
 
     pub(crate) fn percent(&self) -> u64 {
@@ -211,6 +216,14 @@ impl Scrape {
     fn file(&self, list: usize, number: i64) -> PathBuf {
         self.pages.join(format!("{list}-{number}"))
     }
+}
+
+/// How many records the pages of a job have that another process left here.
+pub(crate) fn left(source: &Source, endpoint: &Endpoint, pages: &Path) -> u64 {
+    let files = std::fs::read_dir(pages).into_iter().flatten().flatten();
+    let bodies = files.filter_map(|file| std::fs::read(file.path()).ok());
+    let records = bodies.filter_map(|body| digest(&body, source, endpoint).ok()?.records);
+    records.map(|count| count.max(0) as u64).sum()
 }
 
 /// Not flushed to the disk: what a crash of the machine leaves is looked at before it is believed.

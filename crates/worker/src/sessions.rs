@@ -44,20 +44,15 @@ impl Worker {
         let sealed = proxy
             .seal(&self.inner.keyring, &id.to_string())
             .map_err(|error| Refusal::Internal(error.to_string()))?;
-        let keys = {
-            let mut state = self.inner.state.lock();
-            if let Some(key) = key {
-                state.remember(key);
-            }
-            state.session_keys.clone()
-        };
-        self.write_session(SessionFile {
-            session: Some(StoredSession { id, proxy: sealed }),
-            keys,
-        })
-        .await?;
+        let keys = self.inner.state.lock().keys_with(key);
+        let stored = Some(StoredSession { id, proxy: sealed });
+        self.write_session(SessionFile { session: stored, keys: keys.clone() }).await?;
         tracing::info!(session = %id, proxy = proxy.server(), "a session is opened");
-        self.inner.state.lock().session = Some(session);
+        {
+            // Not before: who sends the key again after a failure is to get a session.
+            let mut state = self.inner.state.lock();
+            (state.session, state.session_keys) = (Some(session), keys);
+        }
         self.spawn_opening(id, proxy, end);
         Ok(())
     }
@@ -206,25 +201,49 @@ async fn knock(way: &Way, least: &Plan) -> Result<(), Trouble> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::config::{Config, Timing};
 
-    /// On one thread: nothing that was begun has had its turn.
-    #[tokio::test]
-    async fn a_session_that_was_just_accepted_is_initializing() {
+    async fn worker(place: &Path) -> Worker {
         let _once = rustls::crypto::ring::default_provider().install_default();
-        let place = tempfile::tempdir().unwrap();
         let config = Config {
-            data: place.path().to_owned(),
+            data: place.to_owned(),
             api_key: None,
             source: crate::ads().unwrap(),
             endpoint: None,
             storage: None,
             timing: Timing::default(),
         };
-        let worker = Worker::open(config).await.unwrap();
+        Worker::open(config).await.unwrap()
+    }
+
+    fn order() -> OpenSession {
         let proxy = Proxy::parse("127.0.0.1:9", None, None).unwrap();
-        worker.open_session(OpenSession { force_refresh: false, proxy }, None).await.unwrap();
+        OpenSession { force_refresh: false, proxy }
+    }
+
+    #[tokio::test]
+    async fn the_key_of_a_session_that_could_not_be_stored_opens_one_later() {
+        let place = tempfile::tempdir().unwrap();
+        let worker = worker(place.path()).await;
+        let in_the_way = crate::disk::unfinished(&worker.inner.disk.session());
+        std::fs::create_dir(&in_the_way).unwrap();
+        let key = || Some("key-1".to_owned());
+        assert!(worker.open_session(order(), key()).await.is_err());
+        assert!(worker.session_status().is_err());
+        std::fs::remove_dir(&in_the_way).unwrap();
+        worker.open_session(order(), key()).await.unwrap();
+        assert!(worker.session_status().is_ok());
+    }
+
+    /// On one thread: nothing that was begun has had its turn.
+    #[tokio::test]
+    async fn a_session_that_was_just_accepted_is_initializing() {
+        let place = tempfile::tempdir().unwrap();
+        let worker = worker(place.path()).await;
+        worker.open_session(order(), None).await.unwrap();
         let (status, failure) = worker.session_status().unwrap();
         assert_eq!((status, failure.is_none()), (SessionStatus::Initializing, true));
         assert_eq!(serde_json::to_value(status).unwrap(), "initializing");

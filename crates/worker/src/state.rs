@@ -88,11 +88,13 @@ impl State {
         true
     }
 
-    pub(crate) fn remember(&mut self, key: String) {
-        self.session_keys.push_back(key);
-        while self.session_keys.len() > REMEMBERED {
-            self.session_keys.pop_front();
-        }
+    /// The keys of sessions with one more.
+    pub(crate) fn keys_with(&self, key: Option<String>) -> VecDeque<String> {
+        let mut keys = self.session_keys.clone();
+        keys.extend(key);
+        let too_many = keys.len().saturating_sub(REMEMBERED);
+        keys.drain(..too_many);
+        keys
     }
 
     pub(crate) fn insert(&mut self, entry: Entry) {

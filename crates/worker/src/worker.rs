@@ -1,6 +1,7 @@
 //! A worker: its beginning, what it finds from before, and its end.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use lavra_db::Keyring;
@@ -19,6 +20,7 @@ use crate::guard::Guard;
 use crate::jobs::End;
 use crate::model::{Blame, Code, Failure, Job, JobId, JobStatus, SessionId, SessionStatus};
 use crate::proxy::Proxy;
+use crate::scrape::left;
 use crate::state::{Entry, Session, SessionFile, State, StoredSession};
 
 /// Clones are the same worker.
@@ -130,6 +132,10 @@ impl Worker {
             Some((id, Ok(session))) => self.go_on(id, session, &mut open),
         }
         for (id, _) in open {
+            let found = left(&inner.source, &inner.endpoint, &inner.disk.pages(&id));
+            if let Some(entry) = inner.state.lock().jobs.get(&id) {
+                entry.progress.ads.store(found, Ordering::Relaxed);
+            }
             let failure = Failure {
                 error_code: Code::Error100,
                 blame: Blame::Worker,

@@ -56,14 +56,19 @@ async fn a_job_whose_session_cannot_be_taken_up_again_has_failed() {
     let (world, place) = (World::new().await, tempfile::tempdir().unwrap());
     let rig = Rig::new(&world, place.path()).await;
     rig.client.ready(&world, "http").await;
-    world.faults(|faults| faults.latency_ms = 200);
-    let id = rig.client.start(&mission("mis_1", date(2025, 3, 3), 5, "all", &["pt"])).await;
+    world.faults(|faults| faults.latency_ms = 60);
+    let mission = mission("mis_1", date(2025, 3, 3), 15, "all", &["pt", "en"]);
+    let id = rig.client.start(&mission).await;
+    while rig.client.job(&id).await.ads_count < Some(500) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let data = rig.stop().await;
     // Another key: the sealed password is lost.
     std::fs::remove_file(data.join("worker.key")).unwrap();
     let rig = Rig::new(&world, &data).await;
     let job = rig.client.job(&id).await;
     assert_eq!((job.status, job.error_code), (JobStatus::Failed, Some(ErrorCode::Error100)));
+    assert!(job.ads_count >= Some(500), "what it had found is told: {:?}", job.ads_count);
 }
 
 #[tokio::test]

@@ -171,7 +171,9 @@ async fn progress_is_told_and_a_cancel_stops_the_requests() {
     assert_eq!(job["total"], world.truth(&mission).len());
     assert_eq!(client.session().await, SessionStatus::Scraping);
     client.api().cancel(&id).await;
-    assert_eq!(client.job(&id).await.status, JobStatus::Cancelled);
+    let cancelled = client.job(&id).await;
+    assert_eq!(cancelled.status, JobStatus::Cancelled);
+    assert!(cancelled.ads_count >= seen.last().copied(), "{cancelled:?}");
     assert_eq!(client.session().await, SessionStatus::Ready);
     tokio::time::sleep(std::time::Duration::from_millis(150)).await;
     let asked = world.library.stats().requests;
@@ -179,6 +181,13 @@ async fn progress_is_told_and_a_cancel_stops_the_requests() {
     assert_eq!(world.library.stats().requests, asked);
     client.api().cancel(&id).await;
     assert_eq!(client.raw_json("GET", &format!("/{id}/{id}_results.json")).await.0, 404);
+    let data = rig.stop().await;
+    let rig = Rig::new(&world, &data).await;
+    assert_eq!(
+        rig.client.job(&id).await.ads_count,
+        cancelled.ads_count,
+        "also for the next worker"
+    );
 }
 
 /// A job that is cancelled while its beginning is written down stays cancelled, also for the next worker.
