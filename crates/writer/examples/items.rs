@@ -20,15 +20,16 @@ fn main() -> Result<()> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match words.as_slice() {
-        ["generate", rows, bytes, price, bad, directory] => {
-            generate(rows.parse()?, bytes.parse()?, price, bad.parse()?, Path::new(directory))
+        ["generate", rows, bytes, price, bad, bad_price, directory] => {
+            let prices = [*price, *bad_price];
+            generate(rows.parse()?, bytes.parse()?, prices, bad.parse()?, Path::new(directory))
         }
         ["insert" | "upsert", database, place] => {
             runtime.block_on(write(words[0], database, place))
         }
         ["serve", bytes] => runtime.block_on(serve(bytes.parse()?)),
         _ => Err(
-            "generate ROWS BYTES PRICE BAD DIRECTORY | insert|upsert DATABASE FILE-OR-URL | serve BYTES"
+            "generate ROWS BYTES PRICE BAD BAD-PRICE DIRECTORY | insert|upsert DATABASE FILE-OR-URL | serve BYTES"
                 .into(),
         ),
     }
@@ -52,14 +53,20 @@ fn item(number: usize, bytes: usize, price: &str, pad: &str) -> String {
     text
 }
 
-/// The items as JSON, and as text for COPY. Of those, every `bad`th has a price that is none.
-fn generate(rows: usize, bytes: usize, price: &str, bad: usize, directory: &Path) -> Result<()> {
+/// The items as JSON, and as text for COPY. Every `bad`th has the second of the prices.
+fn generate(
+    rows: usize,
+    bytes: usize,
+    [price, bad_price]: [&str; 2],
+    bad: usize,
+    directory: &Path,
+) -> Result<()> {
     let pad: String = (0..bytes).map(|n| char::from(b'a' + (n * 7 % 26) as u8)).collect();
     let mut array = std::io::BufWriter::new(std::fs::File::create(directory.join("items.json"))?);
     let mut copy = std::io::BufWriter::new(std::fs::File::create(directory.join("items.copy"))?);
     for number in 0..rows {
         let is_bad = bad > 0 && number % bad == bad / 2;
-        let text = item(number, bytes, if is_bad { "\"none\"" } else { price }, &pad);
+        let text = item(number, bytes, if is_bad { bad_price } else { price }, &pad);
         array.write_all(if number == 0 { b"[" } else { b",\n" })?;
         array.write_all(text.as_bytes())?;
         let value: Value = serde_json::from_str(&text)?;

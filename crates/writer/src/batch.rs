@@ -223,6 +223,9 @@ impl<'a> Part<'a> {
     /// key says all that they say.
     pub(crate) fn failing(&self, bad: &HashSet<u64>) -> HashSet<u64> {
         let mut failing = HashSet::new();
+        if bad.is_empty() {
+            return failing;
+        }
         let mut after: Vec<usize> = Vec::new();
         for of_one_key in self.by_key() {
             after.clear();

@@ -14,13 +14,18 @@ use crate::user::User;
 use crate::workspace::Workspace;
 use crate::{apt, duckdb, output};
 use driver::{Drivers, Operation, System};
-use figures::{Figure, Figures, SIZES};
+use figures::{Figure, Figures, Mixture, SIZES};
 
 /// Rows of each measurement; dlt gets fewer, it would take minutes.
 const ROWS: usize = 100_000;
 const FEWER: usize = 20_000;
 /// Of which one in a hundred is bad.
 const MIXED: usize = 10_000;
+const MIXTURES: &[(Mixture, &[usize])] = &[
+    (Mixture::Value, &[0, 10_000, 1000, 100, 10]),
+    (Mixture::Check, &[0, 100]),
+    (Mixture::Insert, &[0, 100]),
+];
 /// The body that must not be in memory.
 const LONG: u64 = 2 << 30;
 
@@ -50,10 +55,15 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
                 run.failures.note(measured)?;
             }
         }
-        for bad in [0, 10_000, 1000, 100, 10] {
-            output::step(&format!("{which}: {MIXED} rows, one in {bad} bad"));
-            let measured = run.mixed(bad);
-            run.failures.note(measured)?;
+        for (mixture, bads) in MIXTURES {
+            for bad in *bads {
+                output::step(&format!(
+                    "{which}: {MIXED} rows, one in {bad} bad: {}",
+                    mixture.title()
+                ));
+                let measured = run.mixed(*mixture, *bad);
+                run.failures.note(measured)?;
+            }
         }
     }
     if !wanted.quick {
@@ -122,7 +132,7 @@ impl Run {
         bytes: usize,
     ) -> Result<()> {
         let rows = if system == System::Dlt { FEWER } else { ROWS };
-        self.drivers.generate(rows, bytes, price, 0, self.scratch.path())?;
+        self.drivers.generate(rows, bytes, price, (0, price), self.scratch.path())?;
         self.postgres.sql("postgres", "CHECKPOINT")?;
         let url = self.postgres.url("postgres");
         let rate = self.drivers.write(system, operation, &url, self.scratch.path())?;
@@ -139,24 +149,31 @@ impl Run {
     }
 
     /// `MIXED` rows of which one in `bad` fails.
-    fn mixed(&mut self, bad: usize) -> Result<()> {
-        self.fresh(Operation::Upsert)?;
-        self.drivers.generate(MIXED, 250, "1.5", bad, self.scratch.path())?;
+    fn mixed(&mut self, mixture: Mixture, bad: usize) -> Result<()> {
+        let (operation, price) = match mixture {
+            Mixture::Value => (Operation::Upsert, "\"none\""),
+            Mixture::Check => (Operation::Upsert, "\"-1\""),
+            Mixture::Insert => (Operation::Insert, "\"none\""),
+        };
+        self.fresh(operation)?;
+        if mixture == Mixture::Check {
+            self.postgres.sql("postgres", "ALTER TABLE items ADD CHECK (price > 0)")?;
+        }
+        self.drivers.generate(MIXED, 250, "1.5", (bad, price), self.scratch.path())?;
         self.postgres.sql("postgres", "CHECKPOINT")?;
-        let told = self.drivers.lavra(
-            Operation::Upsert,
-            &self.postgres.url("postgres"),
-            self.scratch.path(),
-        )?;
+        let url = self.postgres.url("postgres");
+        let told = self.drivers.lavra(operation, &url, self.scratch.path())?;
         let expected = MIXED.checked_div(bad).unwrap_or(0);
         ensure!(told.failed == expected, "{} rows failed, not {expected}", told.failed);
-        let items =
-            "SELECT count(*) || '/' || count(*) FILTER (WHERE data::jsonb->>'price' = 'none')
-                     FROM kodus_workflow.writer_failed_items";
-        let kept = self.postgres.sql("postgres", items)?;
+        let price = price.trim_matches('"');
+        let items = format!(
+            "SELECT count(*) || '/' || count(*) FILTER (WHERE data::jsonb->>'price' = '{price}')
+             FROM kodus_workflow.writer_failed_items"
+        );
+        let kept = self.postgres.sql("postgres", &items)?;
         ensure!(kept == format!("{expected}/{expected}"), "{kept} failed items are kept");
         output::note(&format!("{:.0} rows/s", told.rate));
-        self.figures.take(System::Lavra, Figure::Mixed(expected), told.rate);
+        self.figures.take(System::Lavra, Figure::Mixed(mixture, expected), told.rate);
         Ok(())
     }
 

@@ -37,6 +37,8 @@ heartbeat_ms = 500
 stale_ms = 2500
 ";
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+/// Not the headers of a source: a mission's order has none. Those that an order may have are looked for in
+/// `writer.rs`, where a writer runs as a program too.
 const SECRETS: [&str; 4] = [KEY, "of-the-worker", "of-the-writer", "proxy-password"];
 const WORKERS: usize = 3;
 const DAYS: i8 = 10;

@@ -80,16 +80,18 @@ impl Drivers {
         })
     }
 
+    /// Of which every `bad`th has its own price.
     pub(crate) fn generate(
         &self,
         rows: usize,
         bytes: usize,
         price: &str,
-        bad: usize,
+        (bad, bad_price): (usize, &str),
         directory: &Path,
     ) -> Result<()> {
         let mut command = self.command();
-        command.args(["generate", &rows.to_string(), &bytes.to_string(), price, &bad.to_string()]);
+        command.args(["generate", &rows.to_string(), &bytes.to_string(), price]);
+        command.args([&bad.to_string(), bad_price]);
         exec::capture(command.arg(directory))?;
         exec::capture(&mut Command::new("sync"))?;
         Ok(())
