@@ -173,7 +173,11 @@ impl Scene {
         noted.hold_against(&begun, kills);
         let durable = self.durable()?;
         ensure!(!noted.pages.is_empty(), "nothing was ever seen to be durable between the kills");
-        ensure!(noted.in_the_work > kills / 4, "only {} kills fell into the work", noted.in_the_work);
+        ensure!(
+            noted.in_the_work > kills / 4,
+            "only {} kills fell into the work",
+            noted.in_the_work
+        );
         let requests = self.summary()?["requests"].clone();
         if !noted.wrongly.is_empty() {
             let logs = self.directory.keep();

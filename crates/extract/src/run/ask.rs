@@ -62,7 +62,8 @@ impl Run {
             let endpoint = series.endpoint;
             let away = self.extractor.host.away_for(&endpoint.name);
             if let Some(away) = away.filter(|away| *away > self.patience(&endpoint.name)) {
-                return Ok(Asked::GaveUp(gone(away)));
+                let is_senseless = self.extractor.host.is_senseless(&endpoint.name);
+                return Ok(Asked::GaveUp(gone(away, is_senseless)));
             }
             let mut permit = tokio::select! {
                 biased;
@@ -251,7 +252,14 @@ fn unknown(endpoint: &str) -> Failure {
     Failure { kind: Kind::Refused, error, wait: None }
 }
 
-fn gone(away: Duration) -> Failure {
-    let error = format!("the source has been away for {} minutes", away.as_secs() / 60);
+fn gone(away: Duration, is_senseless: bool) -> Failure {
+    let minutes = away.as_secs() / 60;
+    let error = if is_senseless {
+        format!(
+            "what answers there has not been this source for {minutes} minutes: is the address right?"
+        )
+    } else {
+        format!("the source has been away for {minutes} minutes")
+    };
     Failure { kind: Kind::Connection, error, wait: None }
 }

@@ -223,8 +223,9 @@ impl Run {
         let (id, error) = (task.task_id.clone(), failure.error.clone());
         let halved = self.halved(&task, &failure, &windows, place).await?;
         let is_gone = self.source().series(&task.endpoint_name).is_some_and(|series| {
-            let away = self.extractor.host.away_for(&series.endpoint.name);
-            away.is_some_and(|away| away > self.extractor.settings.outage)
+            let name = &series.endpoint.name;
+            let away = self.extractor.host.away_for(name);
+            away.is_some_and(|away| away > self.patience(name))
         });
         let happening = if halved.is_some() {
             Happening::Halved { error: error.clone() }

@@ -137,9 +137,7 @@ impl Run {
                 // Only now may another page be asked for: a store that stalls stalls the requests.
                 drop(turn);
                 let stored = match room {
-                    Ok(room) => {
-                        self.sink.put_into(room, &task.task_id, task.token, *arrival).await
-                    }
+                    Ok(room) => self.sink.put_into(room, &task.task_id, task.token, *arrival).await,
                     Err(broken) => Err(broken),
                 };
                 match stored {

@@ -445,7 +445,6 @@ impl Check<'_> {
     }
 }
 
-
 fn seconds(seconds: i64) -> Duration {
     Duration::from_secs(seconds.max(1) as u64)
 }

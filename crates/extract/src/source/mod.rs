@@ -300,8 +300,9 @@ page_size = 100
 
     #[test]
     fn of_the_environment_only_what_is_for_sources_is_sent() {
-        let with =
-            |value: &str| SMALL.replace("[response]", &format!("headers.x = \"{value}\"\n[response]"));
+        let with = |value: &str| {
+            SMALL.replace("[response]", &format!("headers.x = \"{value}\"\n[response]"))
+        };
         let source = Source::parse(&with("env:LAVRA_SOURCE_KEY")).unwrap();
         let header = &source.request.headers["x"];
         assert_eq!(*header, Header::Variable("LAVRA_SOURCE_KEY".into()));

@@ -9,6 +9,7 @@ use crate::support::{World, scope};
 on_each_engine!(
     sums_are_those_of_the_pages_however_they_come_and_go,
     the_plan_has_the_columns_that_everyone_knows,
+    the_responses_have_the_columns_that_everyone_knows,
 );
 
 async fn store(world: &World, task: &Extraction, arrivals: Vec<Arrival>) {
@@ -73,4 +74,16 @@ async fn the_plan_has_the_columns_that_everyone_knows(world: World) {
         let change = format!("UPDATE psa.pncp_extraction_tasks SET status = '{status}'");
         world.meddle(change.leak()).await;
     }
+}
+
+const RESPONSES: &str = "id, extracted_at, endpoint_url, endpoint_name, request_parameters, response_code, \
+    response_content, response_headers, data_date, run_id, total_records, total_pages, current_page, page_size";
+
+/// Ours come after them.
+async fn the_responses_have_the_columns_that_everyone_knows(world: World) {
+    let columns = "SELECT string_agg(column_name, ', ' ORDER BY ordinal_position)
+                   FROM information_schema.columns
+                   WHERE table_schema = 'psa' AND table_name = 'pncp_raw_responses'
+                     AND ordinal_position <= 14";
+    assert_eq!(world.ask(columns).await, RESPONSES);
 }

@@ -96,7 +96,8 @@ fn a_doctor_looks_and_changes_nothing() {
 
 #[test]
 fn a_filter_of_the_log_that_is_none_is_refused() {
-    let mut command = Place::on_duckdb().command(&["task", "list"]);
+    let place = Place::on_duckdb();
+    let mut command = place.command(&["task", "list"]);
     let output = command.env("LAVRA_LOG", "lavra=loud").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");

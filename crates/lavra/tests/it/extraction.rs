@@ -187,7 +187,10 @@ fn a_file_that_a_server_holds_is_extracted_into_by_the_server() {
     place.until_served(&server);
     let output = place.run(&run(&world.base, &[]));
     assert_eq!(output.status.code(), Some(0), "{}{}", said(&output), place.logs());
-    assert!(String::from_utf8_lossy(&output.stdout).contains("COMPLETED"));
+    // As it is told where the command extracts itself.
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains(" complete, 0 partial") && told.contains("requests "), "{told}");
+    assert!(said(&output).contains("next: lavra"), "{}", said(&output));
     assert_audited(&place);
     let exported =
         place.json(&["extract", "export", "pncp", "--out", "pncp/lines", "--format", "jsonl"]);
@@ -371,6 +374,29 @@ fn ctrl_c_drains_and_the_next_run_goes_on_from_there() {
     assert!(had > 0 && all > had, "{had} of {all}");
     assert_eq!(summary["requests"], all - had, "no page that was there is asked for again");
     assert_audited(&place);
+}
+
+#[test]
+fn ctrl_c_stops_a_run_that_a_server_does() {
+    let world = world(&["--scale", "0.1", "--fault", "latency.fixed_ms=100"]);
+    let place = Place::on_duckdb();
+    let server = place.start(&["serve", "--listen", "127.0.0.1:0"]);
+    place.until_served(&server);
+    let mut process = place.start(&run(&world.base, &[]));
+    let begun =
+        until(Duration::from_secs(30), || place.logs().contains("Fetching pages").then_some(()));
+    assert!(begun.is_some(), "{}", place.logs());
+    kill_process(Pid::from_child(&process.0), Signal::INT).unwrap();
+    assert_eq!(process.0.wait().unwrap().code(), Some(130), "{}", place.logs());
+    assert!(place.logs().contains("to go on: lavra"), "{}", place.logs());
+    let drained = until(Duration::from_secs(30), || {
+        let rows = place.json(&["sql", "SELECT status FROM psa.pncp_extraction_tasks"]);
+        (rows[0]["status"] == "PARTIAL").then_some(())
+    });
+    assert!(drained.is_some(), "{}", place.logs());
+    let runs =
+        place.json(&["sql", "SELECT status FROM kodus_workflow.tasks WHERE type = 'extract'"]);
+    assert_eq!(runs[0]["status"], "CANCELLED", "{runs}");
 }
 
 /// The task is the run: what is retried goes on from the table, and is asked for by nobody twice.

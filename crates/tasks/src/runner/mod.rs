@@ -217,12 +217,7 @@ async fn claim_until_stopped(shared: &Arc<Shared>, reporter: &Reporter, attempts
 }
 
 /// Takes the one task that this runner was given, and again whenever it waits and its time has come.
-async fn claim_only(
-    id: TaskId,
-    shared: &Arc<Shared>,
-    reporter: &Reporter,
-    attempts: &TaskTracker,
-) {
+async fn claim_only(id: TaskId, shared: &Arc<Shared>, reporter: &Reporter, attempts: &TaskTracker) {
     let mut is_first = true;
     while !shared.stop.is_cancelled() {
         let claimed = match is_first || waits(id, shared).await {

@@ -37,9 +37,8 @@ pub(in crate::torture) fn of_a_list(
     fan_out: &str,
 ) -> Result<Vec<Entry>> {
     let (days, last) = (month.replace('-', ""), last_day(month));
-    let path = format!(
-        "/_world/truth?path={path}{fan_out}&dataInicial={days}01&dataFinal={days}{last}"
-    );
+    let path =
+        format!("/_world/truth?path={path}{fan_out}&dataInicial={days}01&dataFinal={days}{last}");
     let (_, body) = http::send(port, "GET", &path, &[], "")?;
     body.lines()
         .map(|line| {

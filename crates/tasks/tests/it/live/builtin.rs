@@ -149,10 +149,7 @@ async fn an_address_of_the_inside_is_refused_where_it_must_be(world: World) {
     ] {
         let task = service.run("http", json!({ "url": url })).await;
         assert_eq!((task.status, task.attempts), (Status::Failed, 1), "{url}: {task:?}");
-        assert!(
-            task.error.as_deref().unwrap().contains("internal address"),
-            "{url}: {task:?}"
-        );
+        assert!(task.error.as_deref().unwrap().contains("internal address"), "{url}: {task:?}");
     }
     service.end().await;
 }
