@@ -119,18 +119,20 @@ impl<R: Read> Unpacker<R> {
         if error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Failure>) {
             return error;
         }
-        let failure = Failure::storage(format!("the source cannot be unpacked: {error}"));
-        // That of brotli does not say so.
+        // Brotli does not say that it needed more.
         let is_early = error.kind() == io::ErrorKind::UnexpectedEof
             || (matches!(self, Self::Brotli(_)) && self.packed().is_over);
-        io::Error::other(match self {
+        if is_early {
             // Perhaps only this time, as with a body that is not packed.
-            _ if is_early => Failure::storage("the source ends early").passing(),
-            Self::Zstd(_) if error.to_string().contains("too much memory") => Failure::storage(
-                "the source cannot be unpacked: it needs more than a window of 8 MB (zstd --long)",
-            ),
-            Self::Gzip(_) | Self::Zstd(_) | Self::Brotli(_) => failure,
-        })
+            return io::Error::other(Failure::storage("the source ends early").passing());
+        }
+        let why = match self {
+            Self::Zstd(_) if error.to_string().contains("too much memory") => {
+                "it needs more than a window of 8 MB (zstd --long)".into()
+            }
+            Self::Gzip(_) | Self::Zstd(_) | Self::Brotli(_) => error.to_string(),
+        };
+        io::Error::other(Failure::storage(format!("the source cannot be unpacked: {why}")))
     }
 }
 
