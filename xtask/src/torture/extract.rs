@@ -295,10 +295,10 @@ impl Scene {
         let stats: Value = serde_json::from_str(&body).context("the world's counts")?;
         let pages = stats["pages"].as_array().cloned().unwrap_or_default();
         let count = |page: &Value| {
-            let (list, _) = LISTS.iter().find(|(_, path)| page["endpoint"] == *path)?;
-            let list = match page["fan_out"].as_u64() {
-                Some(value) => format!("{list}_modalidade_{value}"),
-                None => (*list).to_owned(),
+            let (name, _) = LISTS.iter().find(|(_, path)| page["endpoint"] == *path)?;
+            let series = match page["fan_out"].as_u64() {
+                Some(value) => format!("{name}_modalidade_{value}"),
+                None => (*name).to_owned(),
             };
             // What was asked for to see whether anybody answers is of less than a month.
             let (first, last) = page["window"].as_str()?.split_once("..")?;
@@ -306,7 +306,7 @@ impl Scene {
             if last != format!("{}{}", first.get(..6)?, truth::last_day(&month)) {
                 return None;
             }
-            Some(((list, first.to_owned(), page["page"].as_u64()?), page[what].as_u64()?))
+            Some(((series, first.to_owned(), page["page"].as_u64()?), page[what].as_u64()?))
         };
         Ok(pages.iter().filter_map(count).collect())
     }

@@ -231,6 +231,11 @@ impl Shared {
         })
     }
 
+    /// Waits until nobody reads, and lets nobody begin; not for ever.
+    pub(super) fn nobody_reads(&self) -> Option<impl Sized + '_> {
+        self.reading.try_write_for(PATIENCE)
+    }
+
     pub(super) fn log_length(&self) -> u64 {
         std::fs::metadata(damage::log(&self.path)).map_or(0, |log| log.len())
     }

@@ -186,6 +186,8 @@ fn transaction(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> duckdb::Re
 
 fn run_reshape(shared: &Shared, job: Reshape) -> Result<()> {
     shared.check_free_space()?;
+    // Whoever reads is in the way of a CHECKPOINT.
+    let _nobody_reads = shared.nobody_reads();
     let is_folded = shared.log_length() == 0;
     shared.with_writer("change the schema", |connection| {
         if !is_folded {

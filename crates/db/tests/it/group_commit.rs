@@ -179,3 +179,34 @@ async fn the_log_is_folded_into_the_file_while_readers_read() {
     reading.abort();
     assert!(longest < 3 << 20, "the log grew to {longest} bytes");
 }
+
+/// A reader's transaction is in the way of the CHECKPOINT before and after a change of the schema.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_schema_changes_also_while_others_read() {
+    let file = File::new();
+    let duck = with_numbers(&file).await;
+    let reading: Vec<_> = (0..2)
+        .map(|_| {
+            let duck = duck.clone();
+            tokio::spawn(async move {
+                for _ in 0..20 {
+                    let read = |connection: &Connection| {
+                        connection.execute_batch("BEGIN; SELECT count(*) FROM numbers")?;
+                        std::thread::sleep(Duration::from_millis(30));
+                        connection.execute_batch("COMMIT")
+                    };
+                    duck.read("read slowly", read).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for n in 1..=10 {
+        submit(duck.clone(), n, Kind::Good).await.unwrap();
+        let sql = format!("CREATE TABLE another_{n} (n BIGINT)");
+        duck.reshape(move |connection| connection.execute_batch(&sql)).await.unwrap();
+    }
+    for reader in reading {
+        reader.await.unwrap();
+    }
+    assert_eq!(stored(&duck).await, (0..=10).collect());
+}

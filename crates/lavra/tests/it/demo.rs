@@ -73,6 +73,7 @@ fn assert_true(report: &Value, sql: impl Fn(&str) -> Value) {
     assert_eq!((&audit["months"], &audit["missions"]), (&json!(LISTS), &json!(24)));
     assert_eq!((&audit["records"], &audit["ads"]), (&json!(records), &json!(ads.len())));
     assert_eq!(report["extraction"]["status"], "COMPLETED");
+    assert!(report["seconds"].as_f64().unwrap() < 60.0, "{}", report["seconds"]);
     let failures = report["extraction"]["summary"]["failures"].as_object().unwrap();
     assert!(!failures.is_empty(), "the world did not fail: {report}");
     assert_eq!(report["queries"].as_array().unwrap().len(), 3);

@@ -220,9 +220,10 @@ async fn claim_until_stopped(shared: &Arc<Shared>, reporter: &Reporter, attempts
 async fn claim_only(id: TaskId, shared: &Arc<Shared>, reporter: &Reporter, attempts: &TaskTracker) {
     let mut is_first = true;
     while !shared.stop.is_cancelled() {
-        let claimed = match is_first || waits(id, shared).await {
-            true => shared.tasks.store().claim_this(id, shared.process.id).await,
-            false => Ok(None),
+        let claimed = if is_first || waits(id, shared).await {
+            shared.tasks.store().claim_this(id, shared.process.id).await
+        } else {
+            Ok(None)
         };
         match claimed {
             Ok(task) => {

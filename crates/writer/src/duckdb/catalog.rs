@@ -1,12 +1,10 @@
 //! What DuckDB's catalog says of a table, and making one.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use lavra_db::duckdb::{self, Connection};
 
 use super::DuckDb;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::infer::{Digits, Kind, Shape, is_plain};
 use crate::order::Destination;
 use crate::store::{Look, OF_THE_FLEET, Tables, no_key, no_schema, refusal};
@@ -30,9 +28,6 @@ const CHECKS: &str = "SELECT expression, CAST(to_json(constraint_column_names) A
       AND constraint_type = 'CHECK'";
 const DEFINITION: &str = "SELECT sql FROM duckdb_tables()
     WHERE database_name = current_database() AND schema_name = $1 AND table_name = $2";
-
-/// How often a table is tried to be made: who writes for a moment is in the way of it.
-const IN_THE_WAY: usize = 40;
 
 /// What was found of a table.
 struct Found {
@@ -128,16 +123,8 @@ impl Tables for DuckDb {
             schema.unwrap_or_default(),
             parts.join(", ")
         );
-        for _ in 0..IN_THE_WAY {
-            let sql = sql.clone();
-            match self.duck.reshape(move |connection| connection.execute_batch(&sql)).await {
-                Err(error) if error.to_string().contains("Cannot CHECKPOINT") => {
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-                made => return Ok(made?),
-            }
-        }
-        Err(Failure::new(Code::Generic, "the file is too busy for a new table").passing())
+        self.duck.reshape(move |connection| connection.execute_batch(&sql)).await?;
+        Ok(())
     }
 }
 
