@@ -30,11 +30,11 @@ on_each_engine!(
 
 async fn a_refresh_that_was_stopped_goes_on_with_what_it_lacks(world: World) {
     let stop = CancellationToken::new();
-    let stopper = stop.clone();
+    let told = stop.clone();
     let paper = Arc::new(Paper::new(Box::new(move |request, _| {
         // The first run asks for fifty pages, and half of the refresh is after that.
         if request == 75 {
-            stopper.cancel();
+            told.cancel();
         }
         None
     })));
