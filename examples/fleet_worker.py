@@ -168,8 +168,9 @@ class Worker(BaseHTTPRequestHandler):
 
 if __name__ == "__main__":
     SOURCE = sys.argv[1].rstrip("/")
-    server = ThreadingHTTPServer(("127.0.0.1", 8200), Worker)
-    print("a worker at http://127.0.0.1:8200", flush=True)
+    PORT = int(sys.argv[2]) if len(sys.argv) > 2 else 8200
+    server = ThreadingHTTPServer(("127.0.0.1", PORT), Worker)
+    print(f"a worker at http://127.0.0.1:{PORT}", flush=True)
     try:
         server.serve_forever()
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@
 mod address;
 mod ask;
 mod clock;
+pub mod door;
 mod duck;
 mod error;
 mod ground;

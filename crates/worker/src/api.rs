@@ -1,5 +1,6 @@
 //! The Worker API (9.1) over HTTP, and the results it serves.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::body::Body;
@@ -31,14 +32,14 @@ type Answer<T> = Result<T, Refusal>;
 impl Worker {
     /// All its paths.
     pub fn router(&self) -> Router {
-        let guard = self.inner.guard.clone();
+        let door = Arc::clone(&self.inner.door);
         let guarded = Router::new()
             .route("/session", post(open_session).delete(close_session))
             .route("/session/status", get(session_status))
             .route("/scrape", post(start))
             .route("/scrape/{id}", get(job))
             .route("/scrape/{id}/cancel", post(cancel))
-            .route_layer(middleware::from_fn_with_state(guard, guard::check));
+            .route_layer(middleware::from_fn_with_state(door, guard::check));
         Router::new()
             .route("/health", get(health))
             // Writers have no key of ours; who knows a job's id may read what it found.

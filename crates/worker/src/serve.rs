@@ -16,7 +16,7 @@ impl Worker {
     /// (the next process on this directory goes on with it), lets requests finish, and returns.
     pub async fn serve(&self, listener: TcpListener, stop: CancellationToken) -> Result<()> {
         let address = listener.local_addr()?;
-        if !address.ip().is_loopback() && !self.inner.guard.has_key() {
+        if !address.ip().is_loopback() && !self.inner.door.has_key() {
             return Err(Error::Invalid(format!(
                 "{address} can be reached from other machines, and there is no API key: set \
                  LAVRA_WORKER_API_KEY, or listen on 127.0.0.1"

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use lavra_db::Keyring;
+use lavra_db::door::Door;
 use lavra_extract::client::Client;
 use lavra_extract::source::{Endpoint, Source};
 use lavra_tasks::Artefacts;
@@ -16,7 +17,6 @@ use crate::ask::Way;
 use crate::config::{Config, Timing};
 use crate::disk::{Disk, Lock, get_json};
 use crate::error::{Error, Result};
-use crate::guard::Guard;
 use crate::jobs::End;
 use crate::model::{Blame, Code, Failure, Job, JobId, JobStatus, SessionId, SessionStatus};
 use crate::proxy::Proxy;
@@ -38,7 +38,7 @@ pub(crate) struct Inner {
     _lock: Lock,
     pub(crate) keyring: Keyring,
     pub(crate) bucket: Option<Artefacts>,
-    pub(crate) guard: Arc<Guard>,
+    pub(crate) door: Arc<Door>,
     /// Looked at and changed in a moment.
     pub(crate) state: Mutex<State>,
     /// One change at a time: first the file, then the state, then what follows from it.
@@ -79,7 +79,7 @@ impl Worker {
             _lock: lock,
             keyring,
             bucket,
-            guard: Arc::new(Guard::new(api_key.as_ref())),
+            door: Arc::new(Door::new(api_key.as_ref())),
             state: Mutex::default(),
             changes: tokio::sync::Mutex::default(),
             tasks: TaskTracker::new(),

@@ -12,6 +12,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use lavra_db::door::Door;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -20,7 +21,7 @@ use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::failure::Failure;
-use crate::guard::{self, Guard};
+use crate::guard;
 use crate::model::{FailedItem, Job, JobId, Status};
 use crate::order::{Order, Refused};
 use crate::service::{NotTaken, Service};
@@ -44,12 +45,12 @@ struct App {
 /// The API of a writer; without a key every program of this machine may use it.
 pub fn router(service: Service, api_key: Option<&SecretString>) -> Router {
     let limit = service.config().limits.request_bytes;
-    let guard = Arc::new(Guard::new(api_key));
+    let door = Arc::new(Door::new(api_key));
     let app = Arc::new(App { service, reading: Semaphore::new(READING) });
     Router::new()
         .route("/process", post(process))
         .route("/status/{job_id}", get(status))
-        .layer(middleware::from_fn_with_state(guard, guard::check))
+        .layer(middleware::from_fn_with_state(door, guard::check))
         .route("/health", get(health))
         .fallback(async || problem(StatusCode::NOT_FOUND, "there is nothing at this path"))
         .method_not_allowed_fallback(async || {

@@ -5,6 +5,7 @@
 mod commands;
 mod demo;
 mod disk;
+mod examples;
 mod extraction;
 mod first_minutes;
 mod fleet;
