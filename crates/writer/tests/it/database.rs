@@ -279,9 +279,11 @@ async fn new_rows_are_copied_as_they_are() {
         let sql =
             format!("SELECT v, j->>'k' AS k, how FROM public.copied WHERE id >= {id} ORDER BY id");
         let rows = world.ask(&sql).await;
-        let how = rows[0][2].clone();
-        assert_eq!(json!(rows), json!([[odd, odd, how], [null, null, how], ["", null, how]]));
-        if how == "COPY" {
+        // It may learn so between two of them.
+        let how: Vec<_> = rows.iter().map(|row| row[2].clone()).collect();
+        let stored = json!([[odd, odd, how[0]], [null, null, how[1]], ["", null, how[2]]]);
+        assert_eq!(json!(rows), stored);
+        if how.iter().all(|how| how == "COPY") {
             break;
         }
         assert!(id < 500, "nothing was ever copied");
