@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use lavra_db::door::{Caller, Door, Stranger};
@@ -13,8 +13,8 @@ use crate::web::problem;
 pub(crate) async fn check(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let caller = Caller {
-        key: headers.get("x-api-key").map(|value| value.as_bytes()),
-        host: headers.get(header::HOST).map(|value| value.as_bytes()),
+        key: headers.get("x-api-key").map(HeaderValue::as_bytes),
+        host: headers.get(header::HOST).map(HeaderValue::as_bytes),
         has_origin: headers.contains_key(header::ORIGIN),
     };
     let (status, text) = match door.admit(&caller) {
