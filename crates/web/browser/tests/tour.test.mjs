@@ -31,7 +31,7 @@ test("the tour of the README leads to a completed mission", async () => {
   await page.goto(place.base);
   await page.getByRole("heading", { name: "First steps" }).waitFor();
 
-  says("2. *Workers*: add `worker-0` at `http://127.0.0.1:18091/worker/0`, the same as its storage domain, with the key `worker-key`.");
+  says("2. *Workers*: add `worker-0` at `http://127.0.0.1:18091/worker/0`, with the same address as its storage domain and the key `worker-key`.");
   await go("Workers");
   await page.getByRole("link", { name: "Add a worker" }).first().click();
   await page.getByLabel("Name").fill("worker-0");
@@ -59,7 +59,7 @@ test("the tour of the README leads to a completed mission", async () => {
   await page.getByRole("button", { name: "Add" }).click();
   await page.getByText("Added: writer-0").waitFor();
 
-  says("3. *Missions*, *New missions*: some days, a language, *Make missions*. They are in the bank; tick some of them, *Add to queue*.");
+  says("3. *Missions*, *New missions*: choose some days and a language, then *Make missions*. They are now in the bank. Tick some of them, then *Add to queue*.");
   await go("Missions");
   await page.getByRole("link", { name: "New missions" }).first().click();
   await page.getByLabel("From", { exact: true }).fill("2025-01-01");
@@ -71,7 +71,7 @@ test("the tour of the README leads to a completed mission", async () => {
   await page.getByRole("button", { name: "Add to queue" }).click();
   await page.getByText("2 added to the queue").waitFor();
 
-  says("4. *Overview*, *Start*. The counts move by themselves");
+  says("4. *Overview*, *Start*. The counts update by themselves");
   await go("Overview");
   await page.evaluate(() => { window.still = true; });
   await page.getByRole("button", { name: "Start" }).click();
@@ -80,7 +80,7 @@ test("the tour of the README leads to a completed mission", async () => {
   await until("both are completed on the page", async () => (await tile(page, "completed")) === 2, 60_000);
   assert.ok(await page.evaluate(() => window.still), "the page was not loaded anew");
 
-  says("5. *Completed*, one of them: its timeline by phase, with each attempt, worker and proxy.");
+  says("5. *Completed*, then one of the missions: its timeline by phase, with each attempt, worker and proxy.");
   await page.getByRole("link", { name: /Completed/ }).first().click();
   await page.locator("tbody a.mono").first().click();
   await page.getByRole("heading", { name: "Timeline" }).waitFor();
