@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 
+use super::Run;
 use super::ask::Asked;
-use super::{Run, after};
+use super::held::{after, write};
 use crate::client::LARGE;
 use crate::error::Result;
 use crate::event::Event;
@@ -17,7 +18,7 @@ use crate::plan::is_over;
 use crate::reading::{Failure, Kind};
 use crate::sink::Broken;
 use crate::source::Endpoint;
-use crate::store::{Arrival, Held, Outcome, Written};
+use crate::store::{Arrival, Change, Held, Outcome, Written};
 
 /// So often does page 1 fail before its window is halved, and one that was halved before.
 const HALVED_AFTER: i32 = 4;
@@ -332,7 +333,7 @@ impl Run {
         let ended = missing.is_empty() && records_of(&windows, &stored) == totals.records;
         let next =
             if ended { next(&discovered, Happening::Fetched(Fetched::All), now)? } else { found };
-        let change = super::Change {
+        let change = Change {
             next: next.clone(),
             held: if ended { Held::Nobody } else { held },
             totals: Some(totals),
@@ -340,7 +341,7 @@ impl Run {
             missing: Some(missing.clone()),
         };
         let pages: Vec<(i64, i64)> = arrivals.iter().map(sizes).collect();
-        let mut write = super::write(&task, change);
+        let mut write = write(&task, change);
         write.arrivals = arrivals;
         let written = crate::sink::persist(self.store(), vec![write]).await?;
         if written.first() == Some(&Written::Lost) {

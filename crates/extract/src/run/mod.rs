@@ -9,6 +9,7 @@
 mod ask;
 mod discover;
 mod fetch;
+mod held;
 mod probe;
 mod tally;
 mod under_way;
@@ -28,15 +29,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::breaker;
 use crate::client::Fetch;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::{Event, Summary};
 use crate::host::Host;
-use crate::machine::{Happening, Next, next};
+use crate::machine::{Happening, next};
 use crate::model::{Extraction, ExtractionId, Status};
 use crate::plan::{Plan, Wanted, plan, today};
 use crate::sink::{Sink, persist};
 use crate::source::{Endpoint, Period, Source};
-use crate::store::{Change, Held, Scope, Store, Want, Write, Written};
+use crate::store::{Held, Scope, Store, Want};
+use held::{change, write};
 use tally::Tally;
 use under_way::UnderWay;
 
@@ -300,22 +302,6 @@ impl Run {
         })
     }
 
-    /// What this run still holds when it ends is partial: nobody is at work on it.
-    async fn give_back(&self) -> Result<()> {
-        let mut writes = Vec::new();
-        for task in self.store().tasks(&self.scope).await? {
-            let is_begun = matches!(task.status, Status::Discovering | Status::Fetching);
-            if is_begun && self.has_claimed(task.token) {
-                let next = next(&task, Happening::GivenBack { reason: None }, self.now())?;
-                writes.push(write(&task, change(next, Held::Nobody)));
-            }
-        }
-        if !writes.is_empty() {
-            persist(self.store(), writes).await?;
-        }
-        Ok(())
-    }
-
     async fn work(self: &Arc<Self>) -> Result<()> {
         let (mut discoveries, mut fetches) = (UnderWay::default(), UnderWay::default());
         loop {
@@ -471,99 +457,6 @@ impl Run {
         Ok(())
     }
 
-    /// Takes a task for this process, if nobody else was faster.
-    async fn claim(
-        &self,
-        task: Extraction,
-        happening: Happening,
-        begun: bool,
-    ) -> Result<Option<Extraction>> {
-        // Whoever held it is dead: it goes on from where it was left.
-        let task = match (&happening, task.status) {
-            (Happening::ClaimedToDiscover, Status::Discovering) => {
-                let back = next(&task, Happening::GivenBack { reason: None }, self.now())?;
-                after(task, &back)
-            }
-            _ => task,
-        };
-        if task.status == Status::Partial && happening == Happening::ClaimedToDiscover {
-            let write = write(&task, change(next_of(&task), Held::Nobody));
-            persist(self.store(), vec![write]).await?;
-            return Ok(None);
-        }
-        tokio::select! {
-            () = self.extractor.pulse.regained() => {}
-            () = self.extractor.stop.cancelled() => return Ok(None),
-        }
-        let next = next(&task, happening, self.now())?;
-        let held = Held::Claimed { by: self.extractor.process, begun };
-        let (begun, before) = (Instant::now(), task.token);
-        let token = self.take(write(&task, change(next.clone(), held))).await?;
-        self.lose(before);
-        Ok(token.map(|token| {
-            self.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(token, begun);
-            with_token(after(task, &next), token)
-        }))
-    }
-
-    fn has_claimed(&self, token: Token) -> bool {
-        self.claimed.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&token)
-    }
-
-    /// Whether nobody else can have what was claimed with this token.
-    fn holds(&self, token: Token) -> bool {
-        let claimed = self.claimed.lock().unwrap_or_else(PoisonError::into_inner);
-        claimed.get(&token).is_some_and(|at| self.extractor.pulse.is_unbroken_since(*at))
-    }
-
-    /// Asks for nothing more of what was claimed with this token.
-    fn lose(&self, token: Token) {
-        self.claimed.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
-    }
-
-    /// Writes a claim. One that was heard though its answer was lost cannot be written again: the
-    /// task has its new token by then, and must not be taken for another's.
-    async fn take(&self, claim: Write) -> Result<Option<Token>> {
-        let id = claim.task.clone();
-        let (written, is_certain) = match self.store().write(vec![claim.clone()]).await {
-            Err(Error::Database(error)) if error.is_transient() => {
-                tracing::warn!(%error, task = %id, "whether the task was claimed is not known");
-                (persist(self.store(), vec![claim]).await?, false)
-            }
-            answer => (answer?, true),
-        };
-        match written.first() {
-            Some(Written::Applied { token }) => return Ok(Some(*token)),
-            Some(Written::Lost) | None if is_certain => return Ok(None),
-            Some(Written::Lost) | None => {}
-        }
-        let row = self.store().task(&id).await?;
-        Ok(row.filter(|row| row.process == Some(self.extractor.process)).map(|row| row.token))
-    }
-
-    /// Writes what happened to a task that this process holds. `None` when it does not any more.
-    async fn change(
-        &self,
-        task: Extraction,
-        happening: Happening,
-        fill: impl FnOnce(&mut Write),
-    ) -> Result<Option<Extraction>> {
-        let next = next(&task, happening, self.now())?;
-        let held = match next.status {
-            Status::Discovering | Status::Fetching => Held::Same,
-            Status::Pending | Status::Partial | Status::Complete | Status::Failed => Held::Nobody,
-        };
-        let mut write = write(&task, change(next.clone(), held));
-        fill(&mut write);
-        match persist(self.store(), vec![write]).await?.first() {
-            Some(Written::Applied { .. }) => Ok(Some(after(task, &next))),
-            Some(Written::Lost) | None => {
-                self.tell(Event::TaskLost { task: task.task_id });
-                Ok(None)
-            }
-        }
-    }
-
     /// Tells of a task that has come to rest.
     fn tell_end(&self, task: &Extraction) {
         if matches!(task.status, Status::Partial | Status::Pending) {
@@ -576,48 +469,4 @@ impl Run {
             error: task.last_error.clone(),
         });
     }
-}
-
-fn change(next: Next, held: Held) -> Change {
-    Change { next, held, totals: None, windows: None, missing: None }
-}
-
-fn write(task: &Extraction, change: Change) -> Write {
-    let change = Some(change);
-    Write { task: task.task_id.clone(), token: task.token, change, arrivals: Vec::new() }
-}
-
-/// The row as it is.
-fn next_of(task: &Extraction) -> Next {
-    Next {
-        status: task.status,
-        attempts: task.attempts,
-        failing_since: task.failing_since,
-        next_attempt_at: task.next_attempt_at,
-        discoveries: task.discoveries,
-        generation: task.generation,
-        is_final: task.is_final,
-        verdict: task.verdict.clone(),
-        last_error: task.last_error.clone(),
-    }
-}
-
-/// The row as it is afterwards.
-fn after(task: Extraction, next: &Next) -> Extraction {
-    Extraction {
-        status: next.status,
-        attempts: next.attempts,
-        failing_since: next.failing_since,
-        next_attempt_at: next.next_attempt_at,
-        discoveries: next.discoveries,
-        generation: next.generation,
-        is_final: next.is_final,
-        verdict: next.verdict.clone(),
-        last_error: next.last_error.clone(),
-        ..task
-    }
-}
-
-fn with_token(task: Extraction, token: Token) -> Extraction {
-    Extraction { token, ..task }
 }

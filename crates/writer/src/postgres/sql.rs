@@ -33,13 +33,18 @@ pub(super) fn copy(table: &Table, signature: &Signature) -> String {
     format!("COPY {} ({}) FROM STDIN", table.quoted, columns.join(", "))
 }
 
-/// Stores one row: the array `lavra.entry.fields`, whose first element is its signature's number.
-fn of_entry(table: &Table, signature: &Signature) -> String {
-    let values = table.filled(signature).enumerate().map(|(at, column)| {
-        value(column, &format!("(lavra.entry.fields OPERATOR(pg_catalog.->>) {})", at + 1))
-    });
+/// Stores the rows of `lavra.parts[lavra.at]`, an array of arrays of values.
+fn of_part(table: &Table, signature: &Signature) -> String {
+    let values = table
+        .filled(signature)
+        .enumerate()
+        .map(|(at, column)| value(column, &format!("(r.fields OPERATOR(pg_catalog.->>) {at})")));
     let values: Vec<String> = values.collect();
-    insert(table, signature, &format!("VALUES ({})", values.join(", ")))
+    let rows = format!(
+        "SELECT {} FROM pg_catalog.jsonb_array_elements(lavra.parts[lavra.at]) AS r(fields)",
+        values.join(", ")
+    );
+    insert(table, signature, &rows)
 }
 
 /// A text as a value of the column; what JSON writes otherwise than SQL (arrays, composites) by way of
@@ -65,15 +70,16 @@ fn insert(table: &Table, signature: &Signature, rows: &str) -> String {
     )
 }
 
-/// Stores rows one by one, each in a subtransaction of its own, and remembers those that fail.
+/// Stores rows in runs, each in a subtransaction of its own, and the rows of a run that fails each in its
+/// own; remembers those that fail.
 ///
 /// They come and go by settings of the transaction, because a block has no parameters: `lavra.rows` has
-/// the number of a signature and the values for each, `lavra.failed` what is wrong with which. What
-/// is no row's fault ends it all.
-pub(super) fn one_by_one(table: &Table, signatures: &[Signature], mark: &str) -> String {
+/// for each run the number of a signature, the place of its first row, and the values of all; and
+/// `lavra.failed` what is wrong with which, and its SQLSTATE. What is no row's fault ends it all.
+pub(super) fn in_runs(table: &Table, signatures: &[Signature], mark: &str) -> String {
     let mut cases = String::new();
     for (number, signature) in signatures.iter().enumerate() {
-        let _infallible = writeln!(cases, "WHEN {number} THEN {};", of_entry(table, signature));
+        let _infallible = writeln!(cases, "WHEN {number} THEN {};", of_part(table, signature));
     }
     let not_of_rows = NOT_OF_ROWS.join("', '");
     format!(
@@ -81,25 +87,43 @@ pub(super) fn one_by_one(table: &Table, signatures: &[Signature], mark: &str) ->
 #variable_conflict use_column
 <<lavra>>
 DECLARE
-    entry record;
+    run pg_catalog.jsonb;
+    parts pg_catalog.jsonb[];
+    at pg_catalog.int4;
     failed pg_catalog.jsonb[] := '{{}}';
 BEGIN
-    FOR entry IN
-        SELECT e.fields, e.place
+    FOR run IN
+        SELECT e.run
         FROM pg_catalog.jsonb_array_elements(
-            pg_catalog.current_setting('lavra.rows')::pg_catalog.jsonb) WITH ORDINALITY AS e(fields, place)
+            pg_catalog.current_setting('lavra.rows')::pg_catalog.jsonb) WITH ORDINALITY AS e(run, place)
         ORDER BY e.place
     LOOP
-        BEGIN
-            CASE (lavra.entry.fields OPERATOR(pg_catalog.->) 0)::pg_catalog.int4
-            {cases}END CASE;
-        EXCEPTION WHEN OTHERS OR ASSERT_FAILURE THEN
-            IF pg_catalog.left(SQLSTATE, 2) IN ('{not_of_rows}') AND SQLSTATE <> '42501' THEN
-                RAISE;
-            END IF;
-            lavra.failed := pg_catalog.array_append(lavra.failed,
-                pg_catalog.jsonb_build_array(lavra.entry.place, SQLERRM));
-        END;
+        lavra.parts := ARRAY[lavra.run OPERATOR(pg_catalog.->) 2];
+        lavra.at := 1;
+        WHILE lavra.at <= pg_catalog.cardinality(lavra.parts) LOOP
+            BEGIN
+                CASE (lavra.run OPERATOR(pg_catalog.->) 0)::pg_catalog.int4
+                {cases}END CASE;
+            EXCEPTION WHEN OTHERS OR ASSERT_FAILURE THEN
+                IF pg_catalog.left(SQLSTATE, 2) IN ('{not_of_rows}') AND SQLSTATE <> '42501' THEN
+                    RAISE;
+                END IF;
+                IF pg_catalog.jsonb_array_length(lavra.parts[lavra.at]) > 1 THEN
+                    lavra.parts := ARRAY(
+                        SELECT pg_catalog.jsonb_build_array(r.fields)
+                        FROM pg_catalog.jsonb_array_elements(lavra.parts[lavra.at])
+                            WITH ORDINALITY AS r(fields, place)
+                        ORDER BY r.place);
+                    lavra.at := 0;
+                ELSE
+                    lavra.failed := pg_catalog.array_append(lavra.failed,
+                        pg_catalog.jsonb_build_array(
+                            (lavra.run OPERATOR(pg_catalog.->) 1)::pg_catalog.int4 + lavra.at - 1,
+                            SQLERRM, SQLSTATE));
+                END IF;
+            END;
+            lavra.at := lavra.at + 1;
+        END LOOP;
     END LOOP;
     PERFORM pg_catalog.set_config('lavra.failed',
         pg_catalog.array_to_json(lavra.failed)::pg_catalog.text, true);

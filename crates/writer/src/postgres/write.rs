@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lavra_db::tokio_postgres::types::Type;
 use lavra_db::{Error, Transaction};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Postgres, doubts, jobs, lanes, rows, sql};
 use crate::batch::{Batch, Group, Part, Row};
@@ -19,9 +19,11 @@ use crate::store::{Claim, Keep, Stopped, Writes};
 use crate::table::Table;
 use crate::texts;
 
-/// Rows that are tried one by one in one transaction: each is a subtransaction, of which a server
+/// Rows that are tried one by one in one transaction: each may be a subtransaction, of which a server
 /// keeps few at hand.
 const PIECE: usize = 1000;
+/// Of these so many are first tried together.
+const RUN: usize = 16;
 /// Bytes of a COPY that are sent at once.
 const SENT: usize = 64 << 10;
 /// How often a transaction that lost against another one is tried.
@@ -165,10 +167,8 @@ impl Write<'_> {
     /// Something is wrong with a row: what can be seen from here, if it is that.
     async fn in_order(&self, batch: &Batch, progress: &mut Progress) -> Result<(), Stopped> {
         let whole = batch.whole();
-        // Rows that may be of one key are not taken apart, nor those of which one may take what another
-        // one needs.
-        let is_any_order = batch.is_certain && !self.table.has_other_keys;
-        if is_any_order && (1..=PIECE).contains(&doubts::of(self.table, &whole).len()) {
+        // Rows that may be of one key are not taken apart.
+        if batch.is_certain && (1..=PIECE).contains(&doubts::of(self.table, &whole).len()) {
             match self.try_part(&whole, progress, Way::Sorted).await {
                 Ok(()) => return Ok(()),
                 Err(Trouble::Row) => {}
@@ -258,26 +258,25 @@ impl Write<'_> {
         let written = match way {
             Way::AtOnce => {
                 let written = self.at_once(&mut transaction, part, &part.groups()).await;
-                written.map(|()| Vec::new())
+                written.map(|()| Vec::new()).map_err(judge)
             }
             Way::Written => Ok(Vec::new()),
             Way::OneByOne | Way::Strictly => {
                 if way == Way::Strictly {
                     transaction.query("SET CONSTRAINTS ALL IMMEDIATE", &[]).await?;
                 }
-                self.one_by_one(&mut transaction, part, &part.rows().iter().collect::<Vec<_>>())
-                    .await
+                let all: Vec<_> = part.rows().iter().collect();
+                self.one_by_one(&mut transaction, part, &all).await
             }
             Way::Sorted => self.sorted(&mut transaction, part).await,
         };
-        let mut failed = match written {
-            Ok(mut failed) => {
-                let failing = part.failing(&failed.iter().map(|item| item.index).collect());
-                failed.retain(|item| failing.contains(&item.index));
-                failed
+        let mut failed: Vec<FailedItem> = match written {
+            Ok(refused) => {
+                let failing = part.failing(&refused.iter().map(|row| row.item.index).collect());
+                let items = refused.into_iter().map(|row| row.item);
+                items.filter(|item| failing.contains(&item.index)).collect()
             }
-            Err(error) => {
-                let trouble = judge(error);
+            Err(trouble) => {
                 // A connection that is lost cannot be told so.
                 let _already_gone = transaction.rollback().await;
                 return Err(trouble);
@@ -364,38 +363,57 @@ impl Write<'_> {
         &self,
         transaction: &mut Transaction<'_>,
         part: &Part<'_>,
-    ) -> lavra_db::Result<Vec<FailedItem>> {
+    ) -> Result<Vec<Refused>, Trouble> {
         let doubts = doubts::of(self.table, part);
-        self.at_once(transaction, part, &part.groups_without(&doubts)).await?;
-        let rows = part.rows().iter().filter(|row| doubts.contains(&row.index));
-        self.one_by_one(transaction, part, &rows.collect::<Vec<_>>()).await
+        let others = part.groups_without(&doubts);
+        self.at_once(transaction, part, &others).await.map_err(judge)?;
+        let rows: Vec<_> = part.rows().iter().filter(|row| doubts.contains(&row.index)).collect();
+        let refused = self.one_by_one(transaction, part, &rows).await?;
+        // Where a row may take what another one needs, one that comes late must be none that could come
+        // at all.
+        let is_any_order = !self.table.has_other_keys
+            || refused.len() == rows.len() && refused.iter().all(Refused::is_by_itself);
+        if is_any_order { Ok(refused) } else { Err(Trouble::Row) }
     }
 
+    /// Tries some rows one after the other, and tells which are not stored.
     async fn one_by_one(
         &self,
         transaction: &mut Transaction<'_>,
         part: &Part<'_>,
         all: &[&Row],
-    ) -> lavra_db::Result<Vec<FailedItem>> {
-        let values = |row: &Row| {
+    ) -> Result<Vec<Refused>, Trouble> {
+        let values = |row: &&Row| {
             let signature = &part.batch.signatures[row.signature];
             let texts = texts::of(self.table, part, signature, row);
-            let texts = texts.map(|text| text.map_or(Value::Null, Into::into));
-            std::iter::once(Value::from(row.signature)).chain(texts).collect::<Value>()
+            texts.map(|text| text.map_or(Value::Null, Into::into)).collect::<Value>()
         };
-        let pairs = all.iter().copied().map(values).collect::<Value>().to_string();
+        let alike = all.chunk_by(|row, next| row.signature == next.signature);
+        let mut runs = Vec::new();
+        let mut place = 0;
+        for run in alike.flat_map(|alike| alike.chunks(RUN)) {
+            let rows: Value = run.iter().map(values).collect();
+            runs.push(json!([run[0].signature, place, rows]));
+            place += run.len();
+        }
+        let runs = Value::Array(runs).to_string();
         let set = "SELECT length(set_config('lavra.rows', $1, true))";
-        transaction.query(set, &[(&pairs as _, Type::TEXT)]).await?;
+        transaction.query(set, &[(&runs as _, Type::TEXT)]).await?;
         let mark = format!("lavra{:016x}", rand::random::<u64>());
-        transaction.query(&sql::one_by_one(self.table, &part.batch.signatures, &mark), &[]).await?;
+        let sql = sql::in_runs(self.table, &part.batch.signatures, &mark);
+        transaction.query(&sql, &[]).await.map_err(judge)?;
         let get = "SELECT current_setting('lavra.failed')";
         let told = transaction.query(get, &[]).await?;
-        let told: String = told.first().and_then(|row| row.try_get(0).ok()).unwrap_or_default();
-        let told: Vec<(usize, String)> = serde_json::from_str(&told).unwrap_or_default();
-        let failed = told.into_iter().filter_map(|(place, error)| {
-            all.get(place.wrapping_sub(1)).map(|row| part.failed(row, error))
+        let told: Option<String> = told.first().and_then(|row| row.try_get(0).ok());
+        let told: Vec<(usize, String, String)> = serde_json::from_str(&told.unwrap_or_default())
+            .map_err(|error| {
+                let text = format!("the server does not tell which rows failed: {error}");
+                Trouble::Stopped(Failure::new(Code::Internal, text).into())
+            })?;
+        let refused = told.into_iter().filter_map(|(place, error, state)| {
+            all.get(place).map(|row| Refused { item: part.failed(row, error), state })
         });
-        Ok(failed.collect())
+        Ok(refused.collect())
     }
 
     async fn keep_failed(
@@ -420,6 +438,20 @@ impl Write<'_> {
         ];
         transaction.query(sql, &params).await?;
         Ok(())
+    }
+}
+
+/// A row that the server does not take.
+struct Refused {
+    item: FailedItem,
+    state: String,
+}
+
+impl Refused {
+    /// Whether it is for what it says, whatever other rows there are: a value that is none of its type, one
+    /// that is missing, or one that a CHECK refuses.
+    fn is_by_itself(&self) -> bool {
+        self.state.starts_with("22") || ["23502", "23514"].contains(&self.state.as_str())
     }
 }
 

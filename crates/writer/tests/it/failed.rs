@@ -19,6 +19,7 @@ lavra_testkit::on_each_engine!(
     many_bad_rows_of_one_key_cost_little,
     an_insert_of_what_is_there_is_a_failed_item,
     of_two_inserts_with_one_key_the_second_is_a_failed_item,
+    the_first_of_two_inserts_is_stored_however_strange_it_looks,
     a_second_key_that_is_taken_fails_the_later_row_of_an_upsert,
     duplicates_among_inserts_cost_little,
     nothing_stored_is_a_failure_that_tells_no_values,
@@ -237,6 +238,27 @@ async fn of_two_inserts_with_one_key_the_second_is_a_failed_item(mut world: Worl
     }
     let rows = world.ask("SELECT id FROM public.twins ORDER BY id").await;
     assert_eq!(json!(rows), json!([[1], [2], [4], [5], [6]]));
+}
+
+/// An engine reads more dates than there are ways to write one. The row must not be put behind others for
+/// that, nor for the bad ones about it.
+async fn the_first_of_two_inserts_is_stored_however_strange_it_looks(mut world: World) {
+    world.execute("CREATE TABLE public.days (id INTEGER PRIMARY KEY, day DATE)").await;
+    world.start().await;
+    let elements = json!([
+        { "id": 1, "day": "2026-11-18" },
+        { "id": 2, "day": "2026/11/18" },
+        { "id": 3, "day": "never" },
+        { "id": 2, "day": "2026-11-19" },
+        { "id": 4, "day": "2026-11-18" },
+    ]);
+    let mut order = inline("days", &elements);
+    order["config"]["operation"] = json!("insert");
+    let job = world.run(&order).await;
+    assert_eq!(failed(&job).keys().copied().collect::<Vec<_>>(), [2, 3], "{job}");
+    let rows = world.ask("SELECT id, CAST(day AS VARCHAR) FROM public.days ORDER BY id").await;
+    let day = "2026-11-18";
+    assert_eq!(json!(rows), json!([[1, day], [2, day], [4, day]]));
 }
 
 async fn a_second_key_that_is_taken_fails_the_later_row_of_an_upsert(mut world: World) {
