@@ -109,11 +109,7 @@ impl Figures {
         for mixture in Mixture::ALL {
             let what = format!("1 % bad / none bad ({})", mixture.title());
             let [clean, some] = [0, 100].map(|bad| lavra(Figure::Mixed(mixture, bad)));
-            let rule = match mixture {
-                Mixture::Value => Rule::AtLeast(0.5),
-                Mixture::Check | Mixture::Insert => Rule::NoBar,
-            };
-            lines.push(line(&what, ratio(some, clean), rule));
+            lines.push(line(&what, ratio(some, clean), Rule::AtLeast(0.5)));
         }
         lines.push(line(
             "peak memory with a body of 2 GB, MB",
