@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::infer::{Kind, Shape, is_plain};
 use crate::order::{Destination, Operation};
 use crate::store::{Look, OF_THE_FLEET, Tables, no_key, no_schema, refusal};
-use crate::table::{Column, Sameness, Table, quote};
+use crate::table::{Check, Column, Sameness, Table, places, quote};
 
 const RELATION: &str = "SELECT c.oid, c.relkind::text AS relkind,
         quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted,
@@ -52,6 +52,14 @@ const KEYS: &str = "SELECT ARRAY(
     FROM pg_catalog.pg_index AS i
     WHERE i.indrelid = $1 AND i.indisunique AND i.indisvalid AND i.indimmediate
       AND i.indpred IS NULL AND i.indexprs IS NULL";
+
+/// Conditions on the columns of a row, each with their names.
+const CHECKS: &str = "SELECT pg_catalog.pg_get_expr(k.conbin, k.conrelid) AS condition, ARRAY(
+        SELECT a.attname::text FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = k.conrelid AND a.attnum = ANY (k.conkey)
+    ) AS names
+    FROM pg_catalog.pg_constraint AS k
+    WHERE k.conrelid = $1 AND k.contype = 'c' AND cardinality(k.conkey) > 0 AND NOT 0 = ANY (k.conkey)";
 
 #[async_trait]
 impl Tables for Postgres {
@@ -102,6 +110,13 @@ impl Tables for Postgres {
         let quoted = get(row, "quoted")?;
         let table = Table::new(quoted, columns, destination);
         let mut table = table.ok_or_else(|| no_key(destination))?;
+        for row in self.pg.query(operation, CHECKS, &oid).await? {
+            let names: Vec<String> = get(&row, "names")?;
+            // One on a column that the server fills is not for us to look at.
+            if let Some(columns) = places(&table.columns, &names) {
+                table.demands.checks.push(Check { condition: get(&row, "condition")?, columns });
+            }
+        }
         table.takes_copies = get(row, "takes_copies")?;
         table.has_other_keys = get::<i64>(row, "keys")? > i64::from(!table.key.is_empty());
         Ok(Look::Table(table))

@@ -3,9 +3,10 @@
 //! Values travel as text and are read by the input functions of their types: rows that are new by COPY,
 //! others a column at a time, in a statement that a pooler passes on.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::table::{Column, Signature, Table};
+use crate::table::{Check, Column, Signature, Table};
 
 /// The classes of errors by which the server speaks of itself, or of a table. What has another one is
 /// about a row, also what a trigger makes up.
@@ -25,6 +26,31 @@ pub(super) fn of_columns(table: &Table, signature: &Signature) -> String {
     let values: Vec<String> = values.map(|(column, n)| value(column, &format!("r.v{n}"))).collect();
     let rows = format!("SELECT {} FROM (SELECT {}) AS r", values.join(", "), columns.join(", "));
     insert(table, signature, &rows)
+}
+
+/// Tells which of some rows a CHECK refuses, and the columns that it has to know: the first parameter has
+/// numbers of the rows, each other one the values of one of these. Nothing where no CHECK is about them.
+pub(super) fn refused(table: &Table, signature: &Signature) -> Option<(String, BTreeSet<usize>)> {
+    let is_filled = |column: &usize| signature.contains(column);
+    let checks: Vec<&Check> =
+        table.demands.checks.iter().filter(|check| check.columns.iter().all(is_filled)).collect();
+    let columns: BTreeSet<usize> =
+        checks.iter().flat_map(|check| &check.columns).copied().collect();
+    let (mut texts, mut values) = (String::new(), String::new());
+    for (column, n) in columns.iter().map(|at| &table.columns[*at]).zip(2..) {
+        let _infallible = write!(texts, ", pg_catalog.unnest(${n}) AS v{n}");
+        let value = value(column, &format!("r.v{n}"));
+        let _infallible = write!(values, ", {value} AS {}", column.quoted);
+    }
+    let fails: Vec<String> =
+        checks.iter().map(|check| format!("NOT ({})", check.condition)).collect();
+    let sql = format!(
+        "SELECT \"the row\" FROM (
+             SELECT r.n AS \"the row\"{values} FROM (SELECT pg_catalog.unnest($1) AS n{texts}) AS r
+         ) AS t WHERE {}",
+        fails.join(" OR ")
+    );
+    (!checks.is_empty()).then_some((sql, columns))
 }
 
 /// Takes new rows in the text format of COPY.

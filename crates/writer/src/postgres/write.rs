@@ -4,6 +4,7 @@
 //! An upsert that is begun again begins from its first row. So its rows may be written before that is
 //! known of them, and two connections write halves of a batch.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -48,13 +49,13 @@ enum Lock {
 
 /// How the rows of a part are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Way<'a> {
     AtOnce,
     OneByOne,
     /// The same, and what the table would look at with the commit is looked at with each row.
     Strictly,
-    /// Those that look well at once, and then the others one by one.
-    Sorted,
+    /// Those that look well at once, and then these one by one.
+    Sorted(&'a HashSet<u64>),
     /// They have been.
     Written,
 }
@@ -114,7 +115,7 @@ impl Write<'_> {
     }
 
     /// By two connections, where that is possible; tells how to go on.
-    async fn in_lanes(&self, part: &Part<'_>) -> Result<Way, Trouble> {
+    async fn in_lanes(&self, part: &Part<'_>) -> Result<Way<'static>, Trouble> {
         let Some([even, odd]) = lanes::of(self.table, part) else { return Ok(Way::AtOnce) };
         let mut way = Way::Written;
         for written in <[_; 2]>::from(tokio::join!(self.lane(part, &even), self.lane(part, &odd))) {
@@ -168,11 +169,14 @@ impl Write<'_> {
     async fn in_order(&self, batch: &Batch, progress: &mut Progress) -> Result<(), Stopped> {
         let whole = batch.whole();
         // Rows that may be of one key are not taken apart.
-        if batch.is_certain && (1..=PIECE).contains(&doubts::of(self.table, &whole).len()) {
-            match self.try_part(&whole, progress, Way::Sorted).await {
-                Ok(()) => return Ok(()),
-                Err(Trouble::Row) => {}
-                Err(Trouble::Stopped(stopped)) => return Err(stopped),
+        if batch.is_certain {
+            let doubts = self.doubts(&whole).await;
+            if (1..=PIECE).contains(&doubts.len()) {
+                match self.try_part(&whole, progress, Way::Sorted(&doubts)).await {
+                    Ok(()) => return Ok(()),
+                    Err(Trouble::Row) => {}
+                    Err(Trouble::Stopped(stopped)) => return Err(stopped),
+                }
             }
         }
         self.in_pieces(batch, progress, Way::AtOnce).await
@@ -182,7 +186,7 @@ impl Write<'_> {
         &self,
         batch: &Batch,
         progress: &mut Progress,
-        begin: Way,
+        begin: Way<'_>,
     ) -> Result<(), Stopped> {
         let mut has_bad = false;
         let whole = batch.whole();
@@ -198,7 +202,7 @@ impl Write<'_> {
                     (Trouble::Stopped(stopped), _) => return Err(stopped),
                     (Trouble::Row, Way::AtOnce) => Way::OneByOne,
                     (Trouble::Row, Way::OneByOne) => Way::Strictly,
-                    (Trouble::Row, Way::Strictly | Way::Sorted | Way::Written) => {
+                    (Trouble::Row, Way::Strictly | Way::Sorted(_) | Way::Written) => {
                         let text = "rows that fail at once do not fail one by one";
                         return Err(Failure::new(Code::Internal, text).into());
                     }
@@ -214,7 +218,7 @@ impl Write<'_> {
         &self,
         part: &Part<'_>,
         progress: &mut Progress,
-        way: Way,
+        way: Way<'_>,
     ) -> Result<(), Trouble> {
         let (mut conflicts, mut lost) = (0, 0);
         loop {
@@ -248,7 +252,7 @@ impl Write<'_> {
         &self,
         part: &Part<'_>,
         before: &Progress,
-        way: Way,
+        way: Way<'_>,
     ) -> Result<Progress, Trouble> {
         let (mut transaction, stored) = self.begin(Lock::Alone).await?;
         if stored.processed != before.processed {
@@ -268,7 +272,7 @@ impl Write<'_> {
                 let all: Vec<_> = part.rows().iter().collect();
                 self.one_by_one(&mut transaction, part, &all).await
             }
-            Way::Sorted => self.sorted(&mut transaction, part).await,
+            Way::Sorted(doubts) => self.sorted(&mut transaction, part, doubts).await,
         };
         let mut failed: Vec<FailedItem> = match written {
             Ok(refused) => {
@@ -359,13 +363,44 @@ impl Write<'_> {
         Ok(true)
     }
 
+    /// Rows that are hardly stored: those that look strange, and those that a CHECK refuses.
+    async fn doubts(&self, part: &Part<'_>) -> HashSet<u64> {
+        let mut doubts = doubts::of(self.table, part);
+        if doubts.len() > PIECE {
+            return doubts;
+        }
+        for group in part.by_signature() {
+            let Some((sql, wanted)) = sql::refused(self.table, group.signature) else { continue };
+            let place = |column| group.signature.iter().position(|filled| filled == column);
+            let places: Vec<usize> = wanted.iter().filter_map(place).collect();
+            let (mut indices, mut columns) = (Vec::new(), vec![Vec::new(); places.len()]);
+            for row in group.rows.iter().filter(|row| !doubts.contains(&row.index)) {
+                indices.push(row.index as i64);
+                let texts: Vec<_> = texts::of(self.table, part, group.signature, row).collect();
+                for (column, place) in columns.iter_mut().zip(&places) {
+                    column.push(texts[*place].clone());
+                }
+            }
+            let mut params: Vec<lavra_db::Param<'_>> = vec![(&indices as _, Type::INT8_ARRAY)];
+            params.extend(columns.iter().map(|column| (column as _, Type::TEXT_ARRAY)));
+            // It may fail as the rows do; then they are tried in another way.
+            let told = self.store.pg.query("look for rows that a CHECK refuses", &sql, &params);
+            let told = told.await.unwrap_or_default();
+            let refused = told.iter().filter_map(|row| row.try_get::<_, i64>(0).ok());
+            let refused: HashSet<u64> = refused.map(|index| index as u64).collect();
+            drop(params);
+            doubts.extend(part.with_their_keys(&refused));
+        }
+        doubts
+    }
+
     async fn sorted(
         &self,
         transaction: &mut Transaction<'_>,
         part: &Part<'_>,
+        doubts: &HashSet<u64>,
     ) -> Result<Vec<Refused>, Trouble> {
-        let doubts = doubts::of(self.table, part);
-        let others = part.groups_without(&doubts);
+        let others = part.groups_without(doubts);
         self.at_once(transaction, part, &others).await.map_err(judge)?;
         let rows: Vec<_> = part.rows().iter().filter(|row| doubts.contains(&row.index)).collect();
         let refused = self.one_by_one(transaction, part, &rows).await?;

@@ -14,6 +14,7 @@ lavra_testkit::on_each_engine!(
     ten_bad_rows_in_ten_thousand_fail_and_no_others,
     a_thousand_bad_rows_in_ten_thousand_fail_and_no_others,
     elements_that_cannot_be_rows_are_failed_items,
+    rows_that_a_check_on_several_columns_refuses_fail_and_no_others,
     a_bad_row_does_not_take_the_one_before_it_along,
     a_bad_row_that_a_later_one_of_its_key_replaces_does_not_fail,
     many_bad_rows_of_one_key_cost_little,
@@ -85,6 +86,37 @@ async fn a_thousand_bad_rows_in_ten_thousand_fail_and_no_others(mut world: World
     world.start().await;
     let is_bad = |n: u64| n % 10 == 3;
     check_bad(&world, &some_bad(10_000, is_bad), is_bad).await;
+}
+
+/// Beside others whose values are bad by themselves, and where not all of its columns are filled.
+async fn rows_that_a_check_on_several_columns_refuses_fail_and_no_others(mut world: World) {
+    world
+        .execute(
+            "CREATE TABLE public.bounds (\"N\" INTEGER PRIMARY KEY, v2 INTEGER, \"at most\" INTEGER,
+                note VARCHAR, CHECK (v2 <= \"at most\"), CHECK (length(note) < 5))",
+        )
+        .await;
+    world.start().await;
+    let elements: Vec<Value> = (0..5000)
+        .map(|n| match n % 500 {
+            0 => json!({ "N": n, "v2": 8, "at most": 7 }),
+            1 => json!({ "N": n, "v2": 7, "at most": 7, "note": "too long" }),
+            2 => json!({ "N": n, "v2": "seven", "at most": 7 }),
+            3 => json!({ "N": n, "v2": 8 }),
+            4 => json!({ "N": n, "v2": 8, "at most": null, "note": null }),
+            _ => json!({ "N": n, "v2": 7, "at most": 7, "note": "well" }),
+        })
+        .collect();
+    let mut order = inline("bounds", &json!(elements));
+    for operation in ["insert", "upsert"] {
+        order["config"]["operation"] = json!(operation);
+        order["config"]["conflict_key"] = json!("N");
+        let job = world.run(&order).await;
+        let bad: Vec<u64> = (0..5000).filter(|n| n % 500 < 3).collect();
+        assert_eq!(failed(&job).into_keys().collect::<Vec<_>>(), bad, "{operation}");
+        assert_eq!(world.count("public.bounds").await, 4970, "{operation}");
+        world.execute("DELETE FROM public.bounds").await;
+    }
 }
 
 async fn elements_that_cannot_be_rows_are_failed_items(mut world: World) {
