@@ -18,6 +18,10 @@ use crate::table::Table;
 /// Bytes that are looked at at once.
 const CHUNK: usize = 64 << 10;
 
+/// Rows of the first batch, so that the database has something to do soon; each has twice as many as the one
+/// before, up to what is allowed.
+const FIRST: usize = 1000;
+
 /// Where batches go, with `None` after the last; gone when nobody wants them any more.
 pub(crate) type Batches = mpsc::Sender<Result<Option<Batch>, Failure>>;
 
@@ -30,6 +34,8 @@ pub(crate) struct Collector {
     /// How many elements came so far.
     seen: u64,
     batch: Batch,
+    /// Rows of the batch that is made, at most.
+    room: usize,
 }
 
 /// Nobody wants the rest, or there is something wrong.
@@ -52,7 +58,8 @@ impl From<Malformed> for Stop {
 
 impl Collector {
     pub(crate) fn new(table: Arc<Table>, limits: Limits, skip: u64) -> Self {
-        Self { table, limits, skip, seen: 0, batch: Batch::starting(skip) }
+        let room = FIRST.min(limits.batch_rows);
+        Self { table, limits, skip, seen: 0, batch: Batch::starting(skip), room }
     }
 
     /// Reads to the end and sends every batch; blocks.
@@ -60,9 +67,7 @@ impl Collector {
         let mut splitter = Splitter::new(path, self.limits.caps.bytes);
         let read = read(&mut bytes, &mut splitter, &mut |index, piece| {
             self.take(index, piece)?;
-            if self.batch.len() >= self.limits.batch_rows
-                || self.batch.bytes() >= self.limits.batch_bytes
-            {
+            if self.batch.len() >= self.room || self.batch.bytes() >= self.limits.batch_bytes {
                 return self.send(batches);
             }
             Ok(())
@@ -97,6 +102,7 @@ impl Collector {
     fn send(&mut self, batches: &Batches) -> Result<(), Stop> {
         let next = Batch::starting(self.batch.to);
         let mut batch = std::mem::replace(&mut self.batch, next);
+        self.room = (self.room * 2).min(self.limits.batch_rows);
         batch.close(&self.table.of_key());
         batches.blocking_send(Ok(Some(batch))).map_err(|_| Stop::Unwanted)
     }

@@ -56,7 +56,7 @@ impl Default for Limits {
             rows: 50_000_000,
             caps: Caps::default(),
             request_bytes: 32 << 20,
-            batch_rows: 10_000,
+            batch_rows: 20_000,
             batch_bytes: 4 << 20,
             running: 4,
             waiting: 1000,
