@@ -18,8 +18,8 @@ use crate::table::Table;
 /// Bytes that are looked at at once.
 const CHUNK: usize = 64 << 10;
 
-/// Rows of the first batch, so that the database has something to do soon; each has twice as many as the one
-/// before, up to what is allowed.
+/// New rows of the first batch, so that the database has something to do soon; each batch has twice as many
+/// as the one before, up to what is allowed. Of rows that may be of one key it is better to see many at once.
 const FIRST: usize = 1000;
 
 /// Where batches go, with `None` after the last; gone when nobody wants them any more.
@@ -58,7 +58,8 @@ impl From<Malformed> for Stop {
 
 impl Collector {
     pub(crate) fn new(table: Arc<Table>, limits: Limits, skip: u64) -> Self {
-        let room = FIRST.min(limits.batch_rows);
+        let most = limits.batch_rows;
+        let room = if table.key.is_empty() { FIRST.min(most) } else { most };
         Self { table, limits, skip, seen: 0, batch: Batch::starting(skip), room }
     }
 
