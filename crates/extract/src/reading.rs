@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use lavra_tasks::outbound;
 
 use crate::digest::{Digest, digest};
 use crate::source::{Endpoint, Means, Source};
@@ -195,19 +196,10 @@ fn message(reply: &Reply) -> String {
     }
 }
 
-/// `Retry-After` in seconds or as a date. None, or past, is no hint: whoever takes it for "at
-/// once" burns all attempts.
+/// What `Retry-After` says.
 fn wait(reply: &Reply, now: Timestamp) -> Option<Duration> {
     let value = reply.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))?;
-    let text = value.1.trim();
-    let wait = match text.parse::<u64>() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => {
-            let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-            Duration::try_from(date.duration_since(now)).ok()?
-        }
-    };
-    (!wait.is_zero()).then(|| wait.min(LONGEST_WAIT))
+    outbound::pause(&value.1, now).map(|wait| wait.min(LONGEST_WAIT))
 }
 
 #[cfg(test)]

@@ -74,19 +74,24 @@ pub fn trouble(error: &reqwest::Error) -> Failure {
     Failure::retry(text)
 }
 
-/// How long a server asks to be left alone, an hour at most: in seconds, or until a date. Zero or a
-/// time that has passed is no hint.
+/// How long a server asks to be left alone, by the header of its answer.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let now = Timestamp::try_from(SystemTime::now()).ok()?;
+    pause(headers.get(RETRY_AFTER)?.to_str().ok()?, now)
+}
+
+/// What `Retry-After` says, an hour at most: in seconds, or until a date. Zero or a time that has passed is
+/// no hint: whoever takes it for "at once" burns all attempts.
+pub fn pause(text: &str, now: Timestamp) -> Option<Duration> {
+    let text = text.trim();
     let wait = match text.parse() {
         Ok(seconds) => Duration::from_secs(seconds),
         Err(_) => {
             let date = jiff::fmt::rfc2822::parse(text).ok()?;
-            let now = Timestamp::try_from(SystemTime::now()).ok()?;
             Duration::try_from(date.timestamp().duration_since(now)).ok()?
         }
     };
-    Some(wait).filter(|wait| !wait.is_zero()).map(|wait| wait.min(LONGEST_PAUSE))
+    (!wait.is_zero()).then(|| wait.min(LONGEST_PAUSE))
 }
 
 /// Resolves names, and gives back only public addresses.

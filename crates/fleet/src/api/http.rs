@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
+use lavra_tasks::outbound;
 use reqwest::header::{HeaderMap, HeaderValue};
 use secrecy::ExposeSecret;
 
@@ -43,11 +44,7 @@ impl Http {
         }
         let mut response = request.send().await.map_err(|error| lost(&error))?;
         let status = response.status().as_u16();
-        let retry_after = response
-            .headers()
-            .get("retry-after")
-            .and_then(|value| value.to_str().ok()?.trim().parse().ok())
-            .map(Duration::from_secs);
+        let retry_after = outbound::retry_after(response.headers());
         let mut body = BytesMut::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| lost(&error))? {
             if body.len() + chunk.len() > MOST {
