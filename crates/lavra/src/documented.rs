@@ -1,5 +1,6 @@
 //! The documentation, held against the code in both directions: codes, exit codes, settings and
-//! variables. The code is walked, not searched, so that what is new is missed.
+//! variables. The code is walked, not searched, so that what is new is missed. The tables of settings are
+//! made of it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,29 +123,112 @@ fn every_exit_code_is_documented() {
 #[test]
 fn every_setting_is_documented() {
     let of_all = table(CONFIGURATION, "| flag |").into_iter().map(|row| row[2]);
-    let of_tasks = table(CONFIGURATION, "| `lavra.toml` |").into_iter().map(|row| row[0]);
-    let of_fleet = table(CONFIGURATION, "| `lavra.toml`, fleet |").into_iter().map(|row| row[0]);
-    let of_writer = table(CONFIGURATION, "| `lavra.toml`, writer |").into_iter().map(|row| row[0]);
-    let of_worker = table(CONFIGURATION, "| `lavra.toml`, worker |").into_iter().map(|row| row[0]);
-    let of_web = table(CONFIGURATION, "| `lavra.toml`, web |").into_iter().map(|row| row[0]);
-    let all =
-        of_all.chain(of_tasks).chain(of_fleet).chain(of_writer).chain(of_worker).chain(of_web);
+    let of_parts = OF_COMMENTS.iter().flat_map(|(head, _)| table(CONFIGURATION, head));
+    let all = of_all.chain(of_parts.map(|row| row[0]));
     let documented: Vec<&str> = all.flat_map(quoted).collect();
     let unique: BTreeSet<String> = documented.iter().map(|&key| key.to_owned()).collect();
     assert_eq!(documented.len(), unique.len(), "a setting stands twice");
     assert_eq!(unique, settings::keys());
 }
 
+/// The tables whose rows are made of the comments on settings, and the beginnings of their keys.
+const OF_COMMENTS: [(&str, &[&str]); 5] = [
+    ("| `lavra.toml`, web |", &["web."]),
+    ("| `lavra.toml` |", &["runner.", "tasks.", "retention."]),
+    ("| `lavra.toml`, fleet |", &["fleet."]),
+    ("| `lavra.toml`, writer |", &["writer."]),
+    ("| `lavra.toml`, worker |", &["worker."]),
+];
+
+type Structs = BTreeMap<String, syn::ItemStruct>;
+
+/// A row for every setting that has a comment, in the order of the code.
+fn explained() -> Vec<(String, String)> {
+    let code =
+        [include_str!("settings/file.rs"), include_str!("../../tasks/src/builtin/cleanup.rs")];
+    let items = code.iter().flat_map(|code| syn::parse_file(code).unwrap().items);
+    let structs: Structs = items
+        .filter_map(|item| match item {
+            syn::Item::Struct(item) => Some((item.ident.to_string(), item)),
+            _ => None,
+        })
+        .collect();
+    let mut rows = Vec::new();
+    explain(&structs["File"], "", &structs, &mut rows);
+    rows
+}
+
+fn explain(of: &syn::ItemStruct, prefix: &str, all: &Structs, rows: &mut Vec<(String, String)>) {
+    for field in &of.fields {
+        let key = format!("{prefix}{}", field.ident.as_ref().unwrap());
+        let (kind, is_map) = kind(&field.ty);
+        if let Some(part) = all.get(&kind) {
+            let name = if is_map { ".NAME" } else { "" };
+            explain(part, &format!("{key}{name}."), all, rows);
+        } else if let Some(text) = comment(&field.attrs) {
+            let (meaning, default) = text.rsplit_once(" [default: ").unwrap();
+            let default = default.strip_suffix(']').unwrap();
+            let (first, rest) = meaning.split_at(1);
+            let meaning = format!("{}{rest}", first.to_lowercase());
+            rows.push((key.clone(), format!("| `{key}` | {default} | {meaning} |\n")));
+        }
+    }
+}
+
+/// The name of a type, or of what a map has, and whether it is one.
+fn kind(of: &syn::Type) -> (String, bool) {
+    let syn::Type::Path(path) = of else { panic!("a setting of an unknown kind") };
+    let last = path.path.segments.last().unwrap();
+    match &last.arguments {
+        syn::PathArguments::AngleBracketed(inner) if last.ident == "BTreeMap" => {
+            let Some(syn::GenericArgument::Type(inner)) = inner.args.last() else {
+                panic!("a map of an unknown kind")
+            };
+            (kind(inner).0, true)
+        }
+        _ => (last.ident.to_string(), false),
+    }
+}
+
+fn comment(attributes: &[syn::Attribute]) -> Option<String> {
+    let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
+        syn::Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let lines: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
+    (!lines.is_empty()).then(|| lines.join(" "))
+}
+
+#[test]
+fn the_tables_of_settings_are_made_of_the_code() {
+    let rows = explained();
+    let mut made = CONFIGURATION.to_owned();
+    for (head, prefixes) in OF_COMMENTS {
+        let is_here = |key: &str| prefixes.iter().any(|prefix| key.starts_with(prefix));
+        let ours: String =
+            rows.iter().filter(|(key, _)| is_here(key)).map(|(_, row)| row.as_str()).collect();
+        let start = made.find(&format!("\n{head}")).unwrap() + 1;
+        // After the head, and the line below it.
+        let line = |at: usize| at + made[at..].find('\n').unwrap() + 1;
+        let first = line(line(start));
+        let end = first + made[first..].find("\n\n").unwrap() + 1;
+        made.replace_range(first..end, &ours);
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+        std::fs::write(file, &made).unwrap();
+    } else {
+        assert_eq!(CONFIGURATION, made, "UPDATE_DOCS=1 writes what the code says");
+    }
+}
+
 /// The settings whose documented default is a number, or words of code.
 fn defaults() -> Vec<(String, toml::Value)> {
-    let heads = [
-        "| `lavra.toml` |",
-        "| `lavra.toml`, fleet |",
-        "| `lavra.toml`, writer |",
-        "| `lavra.toml`, worker |",
-    ];
     let of_all = table(CONFIGURATION, "| flag |").into_iter().map(|row| (row[2], row[3]));
-    let of_parts = heads.into_iter().flat_map(|head| table(CONFIGURATION, head));
+    let of_parts = OF_COMMENTS.iter().flat_map(|(head, _)| table(CONFIGURATION, head));
     let rows = of_all.chain(of_parts.map(|row| (row[0], row[1])));
     let value = |text: &str| match text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
         Some(word) => Some(toml::Value::from(word)),

@@ -1,5 +1,7 @@
 //! Settings: flags over `LAVRA_*` over `lavra.toml` over defaults. Unknown keys are errors.
 
+mod file;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -10,11 +12,12 @@ use axum::http::uri::Authority;
 use lavra_db::{Environment, Schema, Target};
 use lavra_fleet::settings::Timing;
 use lavra_tasks::builtin::Retention;
-use lavra_tasks::{Backoff, Policy, check_kind};
-use serde::Deserialize;
+use lavra_tasks::{Backoff, check_kind};
 
 use crate::cli::Options;
 use crate::exit::BadUsage;
+pub(crate) use file::WriterFile;
+use file::{File, FleetFile, RunnerFile, TasksFile, TypeFile, WebFile, WorkerFile};
 
 const DEFAULT_FILE: &str = "lavra.toml";
 const DEFAULT_DATABASE: &str = "lavra.duckdb";
@@ -24,38 +27,7 @@ const CLEANUP_CRON: &str = "17 3 * * *";
 const STALE: Duration = Duration::from_secs(10);
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 
-/// `lavra.toml`.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(default, deny_unknown_fields)]
-struct File {
-    database: Option<String>,
-    schema: Option<String>,
-    broker: Option<String>,
-    broker_prefix: Option<String>,
-    listen: Option<String>,
-    artefacts: Option<String>,
-    archive: Option<String>,
-    runner: RunnerFile,
-    tasks: TasksFile,
-    retention: Retention,
-    fleet: FleetFile,
-    writer: WriterFile,
-    worker: WorkerFile,
-    web: WebFile,
-}
-
-/// How others than this machine reach the interface.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(default, deny_unknown_fields)]
-struct WebFile {
-    hosts: Vec<String>,
-    require_key: Option<bool>,
-    public_url: Option<String>,
-}
-
-/// The same, checked.
+/// How others than this machine reach the interface, checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Web {
     pub(crate) hosts: Vec<String>,
@@ -94,130 +66,6 @@ impl Web {
     pub(crate) fn needs_key(&self, beyond_loopback: bool) -> bool {
         let is_reached = beyond_loopback || self.public_url.is_some() || !self.hosts.is_empty();
         self.require_key.unwrap_or(is_reached)
-    }
-}
-
-/// What a writer may read and write, and how much of it.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct WriterFile {
-    pub(crate) listen: Option<String>,
-    pub(crate) target: Option<String>,
-    pub(crate) api_key_secret: Option<String>,
-    pub(crate) allow_hosts: Vec<String>,
-    pub(crate) allow_private: Vec<String>,
-    pub(crate) directories: Vec<String>,
-    pub(crate) tables: Vec<String>,
-    pub(crate) running: Option<usize>,
-    pub(crate) waiting: Option<usize>,
-    pub(crate) batch_rows: Option<usize>,
-    pub(crate) batch_bytes: Option<usize>,
-    pub(crate) max_bytes: Option<u64>,
-    pub(crate) max_unpacked_bytes: Option<u64>,
-    pub(crate) max_rows: Option<u64>,
-    pub(crate) max_row_bytes: Option<usize>,
-    pub(crate) max_request_bytes: Option<usize>,
-}
-
-/// What `lavra worker` does; its key is only in the environment.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct WorkerFile {
-    pub(crate) listen: Option<String>,
-    pub(crate) data: Option<PathBuf>,
-    pub(crate) source: Option<String>,
-    pub(crate) base_url: Option<String>,
-    pub(crate) endpoint: Option<String>,
-    pub(crate) storage: Option<String>,
-    pub(crate) session_seconds: Option<u64>,
-    pub(crate) idle_seconds: Option<u64>,
-    pub(crate) attempts: Option<u32>,
-    pub(crate) backoff_first_ms: Option<u64>,
-    pub(crate) backoff_longest_ms: Option<u64>,
-    pub(crate) keep_days: Option<u64>,
-}
-
-impl WorkerFile {
-    pub(crate) fn timing(&self) -> lavra_worker::Timing {
-        let usual = lavra_worker::Timing::default();
-        lavra_worker::Timing {
-            session: self.session_seconds.map_or(usual.session, Duration::from_secs),
-            idle: self.idle_seconds.map_or(usual.idle, Duration::from_secs),
-            attempts: self.attempts.unwrap_or(usual.attempts).max(1),
-            backoff: (
-                millis(self.backoff_first_ms, usual.backoff.0),
-                millis(self.backoff_longest_ms, usual.backoff.1),
-            ),
-            keep: self.keep_days.map_or(usual.keep, |days| Duration::from_secs(days * 86_400)),
-        }
-    }
-}
-
-/// The times of the fleet; people change `session_limit` and `max_retries` while it runs.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(default, deny_unknown_fields)]
-struct FleetFile {
-    timeout_session_ms: Option<u64>,
-    timeout_job_ms: Option<u64>,
-    polling_session_ms: Option<u64>,
-    polling_job_ms: Option<u64>,
-    polling_queue_ms: Option<u64>,
-    max_proxy_failures: Option<i32>,
-    close_patience_ms: Option<u64>,
-    stop_patience_ms: Option<u64>,
-    worker_patience_ms: Option<u64>,
-    writer_silence_ms: Option<u64>,
-    backoff_first_ms: Option<u64>,
-    backoff_longest_ms: Option<u64>,
-    progress_every_ms: Option<u64>,
-    heartbeat_ms: Option<u64>,
-    stale_ms: Option<u64>,
-    call_ms: Option<u64>,
-    test_every_ms: Option<u64>,
-    proxy_test_url: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(default, deny_unknown_fields)]
-struct RunnerFile {
-    concurrency: Option<usize>,
-    heartbeat_ms: Option<u64>,
-    poll_ms: Option<u64>,
-    grace_seconds: Option<u64>,
-    metrics: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(default, deny_unknown_fields)]
-struct TasksFile {
-    stale_ms: Option<u64>,
-    backoff_first_ms: Option<u64>,
-    backoff_longest_ms: Option<u64>,
-    cleanup_cron: Option<String>,
-    types: BTreeMap<String, TypeFile>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct TypeFile {
-    max_retries: Option<i32>,
-    timeout_seconds: Option<u64>,
-}
-
-impl TypeFile {
-    /// The policy with what the file says otherwise.
-    pub(crate) fn over(&self, policy: Policy) -> Policy {
-        Policy {
-            max_retries: self.max_retries.unwrap_or(policy.max_retries),
-            timeout: self.timeout_seconds.map(Duration::from_secs).or(policy.timeout),
-            ..policy
-        }
     }
 }
 

@@ -25,9 +25,13 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
+    /// Completed tasks are removed after [default: 7]
     pub completed_days: u32,
+    /// Cancelled ones [default: 7]
     pub cancelled_days: u32,
+    /// Failed ones [default: 30]
     pub failed_days: u32,
+    /// Events of ended tasks, dead messages, used keys [default: 30]
     pub events_days: u32,
 }
 
