@@ -93,6 +93,6 @@ fn list() -> String {
         .iter()
         .map(|comparison| format!("{:<12}{}", comparison.name, comparison.about))
         .collect();
-    lines.push(format!("{ALL:<12}each of them, and the long extraction: an hour and a half"));
+    lines.push(format!("{ALL:<12}each of them, and the long extraction: about an hour"));
     lines.join("\n")
 }
