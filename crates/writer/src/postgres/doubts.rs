@@ -1,22 +1,61 @@
-//! Rows that a look from outside finds strange: a text where a number belongs, a required value that is
-//! missing. The server decides, and says what is wrong with them; but it need not try all their
-//! neighbours one by one to find them.
+//! Rows that hardly can be stored: with a text where a number belongs, without a value that is required, or
+//! such that the server, asked for it, says a CHECK refuses them. It decides in the end, and says what is
+//! wrong with them; but it need not try all their neighbours one by one to find them.
 
 use std::collections::HashSet;
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
+use lavra_db::Pg;
+use lavra_db::tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::catalog::own_type;
-use crate::batch::{Part, Row};
+use super::sql;
+use crate::batch::{Group, Part, Row};
 use crate::table::{Column, Table};
 use crate::texts;
 
 /// The indices of such rows, and of all that have a key of theirs: the last of a key must be written last.
-pub(super) fn of(table: &Table, part: &Part<'_>) -> HashSet<u64> {
+/// Where there are more than `most` the server is not asked.
+pub(super) async fn of(pg: &Pg, table: &Table, part: &Part<'_>, most: usize) -> HashSet<u64> {
     let strange = part.rows().iter().filter(|row| is_strange(table, part, row));
-    part.with_their_keys(&strange.map(|row| row.index).collect())
+    let mut doubts = part.with_their_keys(&strange.map(|row| row.index).collect());
+    if doubts.len() <= most {
+        for group in part.by_signature() {
+            let refused = refused(pg, table, part, &group, &doubts).await;
+            doubts.extend(part.with_their_keys(&refused));
+        }
+    }
+    doubts
+}
+
+/// Those of a group that the server says a CHECK refuses. It may fail as the rows do: then nothing is known.
+async fn refused(
+    pg: &Pg,
+    table: &Table,
+    part: &Part<'_>,
+    group: &Group<'_>,
+    known: &HashSet<u64>,
+) -> HashSet<u64> {
+    let signature = group.signature;
+    let Some((sql, wanted)) = sql::refused(table, signature) else { return HashSet::new() };
+    let place = |column| signature.iter().position(|filled| filled == column);
+    let places: Vec<usize> = wanted.iter().filter_map(place).collect();
+    let (mut indices, mut columns) = (Vec::new(), vec![Vec::new(); places.len()]);
+    for row in group.rows.iter().filter(|row| !known.contains(&row.index)) {
+        indices.push(row.index as i64);
+        let texts: Vec<_> = texts::of(table, part, signature, row).collect();
+        for (column, place) in columns.iter_mut().zip(&places) {
+            column.push(texts[*place].clone());
+        }
+    }
+    let mut params: Vec<lavra_db::Param<'_>> = vec![(&indices as _, Type::INT8_ARRAY)];
+    params.extend(columns.iter().map(|column| (column as _, Type::TEXT_ARRAY)));
+    let told = pg.query("look for rows that a CHECK refuses", &sql, &params).await;
+    let told = told.unwrap_or_default();
+    let refused = told.iter().filter_map(|row| row.try_get::<_, i64>(0).ok());
+    refused.map(|index| index as u64).collect()
 }
 
 fn is_strange(table: &Table, part: &Part<'_>, row: &Row) -> bool {

@@ -170,7 +170,7 @@ impl Write<'_> {
         let whole = batch.whole();
         // Rows that may be of one key are not taken apart.
         if batch.is_certain {
-            let doubts = self.doubts(&whole).await;
+            let doubts = doubts::of(&self.store.pg, self.table, &whole, PIECE).await;
             if (1..=PIECE).contains(&doubts.len()) {
                 match self.try_part(&whole, progress, Way::Sorted(&doubts)).await {
                     Ok(()) => return Ok(()),
@@ -361,37 +361,6 @@ impl Write<'_> {
         copying.send(lines.into()).await?;
         copying.end().await?;
         Ok(true)
-    }
-
-    /// Rows that are hardly stored: those that look strange, and those that a CHECK refuses.
-    async fn doubts(&self, part: &Part<'_>) -> HashSet<u64> {
-        let mut doubts = doubts::of(self.table, part);
-        if doubts.len() > PIECE {
-            return doubts;
-        }
-        for group in part.by_signature() {
-            let Some((sql, wanted)) = sql::refused(self.table, group.signature) else { continue };
-            let place = |column| group.signature.iter().position(|filled| filled == column);
-            let places: Vec<usize> = wanted.iter().filter_map(place).collect();
-            let (mut indices, mut columns) = (Vec::new(), vec![Vec::new(); places.len()]);
-            for row in group.rows.iter().filter(|row| !doubts.contains(&row.index)) {
-                indices.push(row.index as i64);
-                let texts: Vec<_> = texts::of(self.table, part, group.signature, row).collect();
-                for (column, place) in columns.iter_mut().zip(&places) {
-                    column.push(texts[*place].clone());
-                }
-            }
-            let mut params: Vec<lavra_db::Param<'_>> = vec![(&indices as _, Type::INT8_ARRAY)];
-            params.extend(columns.iter().map(|column| (column as _, Type::TEXT_ARRAY)));
-            // It may fail as the rows do; then they are tried in another way.
-            let told = self.store.pg.query("look for rows that a CHECK refuses", &sql, &params);
-            let told = told.await.unwrap_or_default();
-            let refused = told.iter().filter_map(|row| row.try_get::<_, i64>(0).ok());
-            let refused: HashSet<u64> = refused.map(|index| index as u64).collect();
-            drop(params);
-            doubts.extend(part.with_their_keys(&refused));
-        }
-        doubts
     }
 
     async fn sorted(
