@@ -1,5 +1,5 @@
 //! Who may speak to a small service: whoever has its key, or, where it has none, programs of this machine
-//! (and no web page in a browser, which its Host or Origin gives away). Guessing is slowed down.
+//! (and no web page in a browser, which its Host or Origin gives away). Who guesses is told to stop.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,8 @@ use subtle::ConstantTimeEq as _;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const MINUTE: Duration = Duration::from_secs(60);
-/// Wrong keys in a minute, after which none is looked at for the rest of it.
+/// Wrong keys in a minute, after which more of them are told to wait for the rest of it. The right one opens
+/// all the same: others must not be able to lock its holder out.
 const MOST_WRONG: u32 = 100;
 
 #[derive(Debug)]
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_key_opens_and_guessing_is_slowed_down() {
+    fn only_the_key_opens_and_who_guesses_is_told_to_wait() {
         let door = Door::new(Some(&"right".to_owned().into()));
         assert_eq!(door.admit(&with_key("right")), Ok(()));
         let near = Caller { host: Some(b"localhost"), ..Caller::default() };

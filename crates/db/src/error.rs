@@ -114,6 +114,16 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
 }
 
+/// Whether a failure of DuckDB is of one of these kinds, or what a failure of such a kind left behind.
+///
+/// Told by what the text begins with: further on it quotes statements and values, which say what they like.
+pub(crate) fn is_duckdbs(error: &duckdb::Error, kinds: &[&str]) -> bool {
+    let text = error.to_string();
+    let inner = text.strip_prefix("TransactionContext Error: Failed to commit: ");
+    let inner = inner.unwrap_or(&text);
+    kinds.iter().any(|kind| inner.starts_with(kind)) || text.contains("has been invalidated")
+}
+
 impl Error {
     /// Whether the same call may succeed a little later, with nothing changed by us: the server
     /// restarts, a connection is cut, the disk is full for now.
@@ -134,10 +144,7 @@ impl Error {
                 // A cut connection; not a value that cannot be read as the type asked for.
                 None => source.is_closed() || is_io(source),
             },
-            Self::Duck { source, .. } => {
-                let text = source.to_string();
-                text.contains("FATAL") || text.contains("IO Error") || text.contains("invalidated")
-            }
+            Self::Duck { source, .. } => is_duckdbs(source, &["FATAL Error", "IO Error"]),
             Self::Held { .. }
             | Self::Newer { .. }
             | Self::Config(_)

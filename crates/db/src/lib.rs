@@ -19,7 +19,7 @@ mod tls;
 pub use address::is_public;
 pub use ask::Answer;
 pub use clock::Clock;
-pub use duck::{Duck, Holder, Options as DuckOptions, lock_holder, micros, timestamp};
+pub use duck::{Duck, Holder, Options as DuckOptions, lock_holder, micros, statement, timestamp};
 pub use error::{Error, Refusal, Result};
 pub use ground::GROUND;
 pub use idempotency::{IDEMPOTENCY, IdempotencyKeys, Reserved, key_as_said, key_of};

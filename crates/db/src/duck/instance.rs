@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::lock::Lock;
 use super::memory::{self, Memory};
 use super::{Options, damage, open};
+use crate::error::is_duckdbs;
 use crate::{Error, Result};
 
 const PAUSE_FOR_READERS: Duration = Duration::from_millis(100);
@@ -269,6 +270,5 @@ impl Instance {
 
 /// Whether every further statement would fail as well.
 fn gave_up(error: &duckdb::Error) -> bool {
-    let text = error.to_string();
-    text.contains("FATAL") || text.contains("INTERNAL") || text.contains("has been invalidated")
+    is_duckdbs(error, &["FATAL Error", "INTERNAL Error"])
 }

@@ -10,6 +10,7 @@ mod lock;
 mod memory;
 mod open;
 mod place;
+pub mod statement;
 mod writer;
 
 use std::borrow::Cow;

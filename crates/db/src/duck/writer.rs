@@ -54,7 +54,9 @@ where
     }
 
     fn answer(self: Box<Self>, outcome: Result<()>) {
-        let Self { value, reply, .. } = *self;
+        let Self { value, reply, job, .. } = *self;
+        // What it holds of the file is let go before its caller may close it.
+        drop(job);
         let missing = || Error::Thread("a committed job has no value".into());
         let _caller_gone = reply.send(outcome.and_then(|()| value.ok_or_else(missing)));
     }

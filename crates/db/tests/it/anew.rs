@@ -47,3 +47,39 @@ async fn who_takes_the_file_meanwhile_is_waited_for() {
     assert_eq!(duck.read("count", count).await.unwrap(), 80);
     assert!(!seen.is_empty(), "nobody ever took the file in between");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_value_that_speaks_of_the_end_is_not_the_end() {
+    let file = File::new();
+    let duck = Duck::open(&file.path(), Schema::default(), DuckOptions::default()).unwrap();
+    for word in ["FATAL Error", "INTERNAL Error", "IO Error"] {
+        let sql = format!("SELECT '{word}'::INT");
+        let ask = move |connection: &Connection| connection.query_row(&sql, [], |row| row.get(0));
+        let error = duck.read::<i32, _>("ask", ask).await.unwrap_err();
+        assert!(error.to_string().contains(word), "{error}");
+        assert!(!error.is_transient(), "{error}");
+    }
+}
+
+/// A handle that takes its time to go.
+struct Lingering {
+    duck: Duck,
+}
+
+impl Drop for Lingering {
+    fn drop(&mut self) {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_can_be_opened_again_at_once_whatever_its_last_job_held() {
+    let file = File::new();
+    for _ in 0..3 {
+        let duck = Duck::open(&file.path(), Schema::default(), DuckOptions::default()).unwrap();
+        let held = Lingering { duck: duck.clone() };
+        let number = duck.write("take a number", move |_| Ok(held.duck.next_sequence())).await;
+        assert!(number.unwrap() > 0);
+        tokio::task::spawn_blocking(move || drop(duck)).await.unwrap();
+    }
+}

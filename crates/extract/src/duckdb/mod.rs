@@ -7,6 +7,7 @@ mod write;
 
 use jiff::civil::Date;
 use lavra_db::duckdb::{self, Connection, Params, Row};
+use lavra_db::statement::{all, wrong};
 use lavra_db::{Clock, Duck, micros};
 use serde::Serialize;
 
@@ -58,25 +59,9 @@ impl Store for DuckDb {
     }
 }
 
-/// Runs one statement to its end, and reads every row with `read`.
-fn all<T, P: Params>(
-    connection: &Connection,
-    sql: &str,
-    params: P,
-    read: impl FnMut(&Row<'_>) -> duckdb::Result<T>,
-) -> duckdb::Result<Vec<T>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params, read)?;
-    rows.collect()
-}
-
 /// A set as the JSON text that a statement takes.
 fn set<T: Serialize>(rows: &[T]) -> Result<String> {
     serde_json::to_string(rows).map_err(|error| crate::Error::Unreadable(error.to_string()))
-}
-
-fn wrong(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> duckdb::Error {
-    duckdb::Error::ToSqlConversionFailure(error.into())
 }
 
 fn date(text: &str) -> duckdb::Result<Date> {

@@ -7,9 +7,8 @@ mod webhook;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use lavra_db::duckdb::{self, Connection, Params, Row};
+use lavra_db::statement::{all, change, exists, run, set, wrong};
 use lavra_db::{Clock, Duck, micros};
-use serde::Serialize;
 
 use crate::error::Result;
 use crate::model::{Webhook, WebhookId};
@@ -78,35 +77,4 @@ impl Store for DuckDb {
     async fn pass_by(&self) -> Result<()> {
         self.move_to_the_end().await
     }
-}
-
-/// Runs one statement to its end, and reads every row with `read`.
-fn all<T, P: Params>(
-    connection: &Connection,
-    sql: &str,
-    params: P,
-    read: impl FnMut(&Row<'_>) -> duckdb::Result<T>,
-) -> duckdb::Result<Vec<T>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params, read)?;
-    rows.collect()
-}
-
-/// Whether there is a row.
-fn exists<P: Params>(connection: &Connection, sql: &str, params: P) -> duckdb::Result<bool> {
-    Ok(!all(connection, sql, params, |_| Ok(()))?.is_empty())
-}
-
-/// Runs one statement that returns nothing, and says how many rows it changed.
-fn run<P: Params>(connection: &Connection, sql: &str, params: P) -> duckdb::Result<usize> {
-    connection.prepare_cached(sql)?.execute(params)
-}
-
-/// A set as the JSON text that a statement takes.
-fn set<T: Serialize>(rows: &[T]) -> duckdb::Result<String> {
-    serde_json::to_string(rows).map_err(wrong)
-}
-
-fn wrong(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> duckdb::Error {
-    duckdb::Error::ToSqlConversionFailure(error.into())
 }

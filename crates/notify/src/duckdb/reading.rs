@@ -287,7 +287,7 @@ impl DuckDb {
                 transaction: end.first().copied().unwrap_or(0),
                 event: EventId(Uuid::max()),
             };
-            run(tx, &advance, place(end, now.checked_sub(late).unwrap_or(now), now)).map(|_| ())
+            run(tx, &advance, place(end, now.checked_sub(late).unwrap_or(now), now))
         };
         Ok(self.duck.write("pass by what no webhook is told", job).await?)
     }

@@ -4,7 +4,7 @@ use lavra_db::duckdb::{self, Connection, Row};
 use lavra_db::timestamp;
 use uuid::Uuid;
 
-use super::{DuckDb, all, exists, run, set, wrong};
+use super::{DuckDb, all, change, exists, run, set, wrong};
 use crate::error::Result;
 use crate::model::{Topic, Webhook, WebhookId};
 use crate::store::{Edit, Edited, New, Outcome};
@@ -91,14 +91,14 @@ impl DuckDb {
             }
             let events = events.as_deref().map(words).transpose()?;
             let params = duckdb::params![id.0, name, url, sealed, events, active, now];
-            Ok(if run(tx, EDIT, params)? > 0 { Edited::Done } else { Edited::NotFound })
+            Ok(if change(tx, EDIT, params)? > 0 { Edited::Done } else { Edited::NotFound })
         };
         Ok(self.duck.write("change a webhook", job).await?)
     }
 
     pub(super) async fn delete(&self, id: WebhookId) -> Result<Edited> {
         let job = move |tx: &Connection| {
-            let gone = run(tx, "DELETE FROM lavra.webhooks WHERE id = $1", (id.0,))?;
+            let gone = change(tx, "DELETE FROM lavra.webhooks WHERE id = $1", (id.0,))?;
             Ok(if gone > 0 { Edited::Done } else { Edited::NotFound })
         };
         Ok(self.duck.write("remove a webhook", job).await?)

@@ -24,8 +24,8 @@ mod write;
 use std::time::Duration;
 
 use lavra_db::duckdb::{self, Connection, Params, Row};
+use lavra_db::statement::{all, run, set};
 use lavra_db::{Clock, Duck, micros};
-use serde::Serialize;
 
 use crate::error::Result;
 use crate::store::Store;
@@ -80,28 +80,6 @@ impl DuckDb {
         let job = move |connection: &Connection| all(connection, &sql, params, read);
         Ok(self.duck.read(operation, job).await?)
     }
-}
-
-/// Runs one statement to its end, and reads every row with `read`.
-fn all<T, P: Params>(
-    connection: &Connection,
-    sql: &str,
-    params: P,
-    read: impl FnMut(&Row<'_>) -> duckdb::Result<T>,
-) -> duckdb::Result<Vec<T>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params, read)?;
-    rows.collect()
-}
-
-/// Runs one statement that returns nothing.
-fn run<P: Params>(connection: &Connection, sql: &str, params: P) -> duckdb::Result<()> {
-    connection.prepare_cached(sql)?.execute(params).map(|_| ())
-}
-
-/// A set as the JSON text that a statement takes.
-fn set<T: Serialize>(rows: &[T]) -> duckdb::Result<String> {
-    serde_json::to_string(rows).map_err(|error| duckdb::Error::ToSqlConversionFailure(error.into()))
 }
 
 fn micros_of(duration: Duration) -> i64 {

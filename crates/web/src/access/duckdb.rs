@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use lavra_db::duckdb::{self, Connection, Params, Row};
+use lavra_db::statement::{all, run};
 use lavra_db::{Duck, Result, micros, timestamp};
 
 use super::Role;
@@ -25,8 +26,7 @@ impl DuckDb {
     where
         P: Params + Clone + Send + 'static,
     {
-        let job =
-            move |tx: &Connection| tx.prepare_cached(sql)?.execute(params.clone()).map(|_| ());
+        let job = move |tx: &Connection| run(tx, sql, params.clone());
         self.duck.write(operation, job).await
     }
 }
@@ -141,17 +141,6 @@ impl Store for DuckDb {
         let sql = "DELETE FROM lavra.sessions WHERE hash = $1";
         self.write("close a session", sql, [hash.to_hex()]).await
     }
-}
-
-fn all<T, P: Params>(
-    connection: &Connection,
-    sql: &str,
-    params: P,
-    read: impl FnMut(&Row<'_>) -> duckdb::Result<T>,
-) -> duckdb::Result<Vec<T>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params, read)?;
-    rows.collect()
 }
 
 fn key(row: &Row<'_>) -> duckdb::Result<Result<Key>> {
