@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use croner::Cron;
+use croner::errors::CronError;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -13,12 +14,22 @@ use crate::store::Schedule;
 
 /// The first time after `after`, in UTC, at which the line falls due.
 pub fn next_time(line: &str, after: Timestamp) -> Result<Timestamp> {
+    let never = || Error::Invalid(format!("{line:?} does not fall due after {after}"));
+    next_time_if_any(line, after)?.ok_or_else(never)
+}
+
+/// The same of a line that may be over: one can name a year.
+fn next_time_if_any(line: &str, after: Timestamp) -> Result<Option<Timestamp>> {
     let wrong = |reason: String| Error::Invalid(format!("{line:?} is not a cron line: {reason}"));
     let cron = Cron::from_str(line).map_err(|error| wrong(error.to_string()))?;
     let start = croner_time(after).ok_or_else(|| wrong("the time is out of range".into()))?;
-    let found =
-        cron.find_next_occurrence(&start, false).map_err(|error| wrong(error.to_string()))?;
-    Timestamp::from_second(found.timestamp()).map_err(|error| wrong(error.to_string()))
+    let found = match cron.find_next_occurrence(&start, false) {
+        Ok(found) => found,
+        Err(CronError::TimeSearchLimitExceeded) => return Ok(None),
+        Err(error) => return Err(wrong(error.to_string())),
+    };
+    let found = Timestamp::from_second(found.timestamp());
+    found.map(Some).map_err(|error| wrong(error.to_string()))
 }
 
 fn croner_time(time: Timestamp) -> Option<chrono::DateTime<chrono::Utc>> {
@@ -65,7 +76,11 @@ impl Tasks {
     /// Lets a schedule fire from its next due time on, or keeps it from firing.
     pub async fn enable_schedule(&self, name: &str, enabled: bool) -> Result<()> {
         let schedule = self.schedule_of(name).await?;
-        let next_at = next_time(&schedule.cron, self.now())?;
+        let next_at = match next_time(&schedule.cron, self.now()) {
+            // What never falls due can still be kept from firing.
+            Err(_) if !enabled => schedule.next_at,
+            next_at => next_at?,
+        };
         if self.store().enable_schedule(schedule.name, enabled, next_at).await? {
             return Ok(());
         }
@@ -103,18 +118,29 @@ fn of_schedule(schedule: Schedule) -> NewTask {
     }
 }
 
+/// One that cannot fire keeps no other from it.
 pub(crate) async fn fire_due(tasks: &Tasks) -> Result<()> {
     let now = tasks.now();
     let due = tasks.store().schedules().await?.into_iter();
     for schedule in due.filter(|schedule| schedule.enabled && schedule.next_at <= now) {
-        let to = next_time(&schedule.cron, now)?;
-        let (name, from) = (schedule.name.clone(), schedule.next_at);
-        let row = tasks.row(of_schedule(schedule))?;
-        let announce = tasks.announces();
-        if tasks.store().fire(name.clone(), from, to, row, announce).await? {
-            tracing::info!(schedule = name, next = %to, "a scheduled task was made");
-            tasks.ring();
+        let name = schedule.name.clone();
+        match fire(tasks, schedule, now).await {
+            Ok(()) => {}
+            Err(error) if error.is_transient() => return Err(error),
+            Err(error) => tracing::warn!(schedule = name, %error, "a schedule cannot fire"),
         }
+    }
+    Ok(())
+}
+
+async fn fire(tasks: &Tasks, schedule: Schedule, now: Timestamp) -> Result<()> {
+    let to = next_time_if_any(&schedule.cron, now)?;
+    let (name, from) = (schedule.name.clone(), schedule.next_at);
+    let row = tasks.row(of_schedule(schedule))?;
+    if tasks.store().fire(name.clone(), from, to, row, tasks.announces()).await? {
+        let next = to.map_or_else(|| "never".to_owned(), |to| to.to_string());
+        tracing::info!(schedule = name, next, "a scheduled task was made");
+        tasks.ring();
     }
     Ok(())
 }
@@ -135,5 +161,15 @@ mod tests {
     fn a_line_that_is_none_is_refused() {
         let error = next_time("61 * * * *", Timestamp::UNIX_EPOCH).unwrap_err();
         assert!(error.to_string().contains("not a cron line"), "{error}");
+    }
+
+    #[test]
+    fn a_line_whose_year_is_over_has_no_next_time() {
+        let line = "0 0 0 1 1 * 2027";
+        let due: Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(next_time(line, Timestamp::UNIX_EPOCH).unwrap(), due);
+        assert_eq!(next_time_if_any(line, due).unwrap(), None);
+        let error = next_time(line, due).unwrap_err();
+        assert!(error.to_string().contains("does not fall due after 2027-01-01"), "{error}");
     }
 }

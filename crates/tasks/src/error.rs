@@ -49,9 +49,6 @@ pub enum Error {
 
     #[error("the artefact could not be {operation}: {source}")]
     Artefact { operation: &'static str, source: object_store::Error },
-
-    #[error("RabbitMQ: {0}")]
-    Broker(String),
 }
 
 impl Error {
@@ -75,7 +72,7 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Database(error) => error.is_transient(),
-            Self::Artefact { .. } | Self::Broker(_) => true,
+            Self::Artefact { .. } => true,
             Self::InBatch { error, .. } => error.is_transient(),
             Self::NoSuchTask(_)
             | Self::NoResult(_)

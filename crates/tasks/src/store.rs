@@ -357,12 +357,12 @@ pub trait Schedules {
         next_at: Timestamp,
     ) -> Result<bool>;
     /// Moves a due schedule on from `from` to `to` and makes its task, in one transaction;
-    /// false if another process did.
+    /// false if another process did. Without a `to` it was the last time: it is disabled.
     async fn fire(
         &self,
         name: String,
         from: Timestamp,
-        to: Timestamp,
+        to: Option<Timestamp>,
         row: NewRow,
         announce: bool,
     ) -> Result<bool>;

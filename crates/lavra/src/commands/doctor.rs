@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use lavra_db::{Database, DuckOptions, Pg, Target};
-use lavra_tasks::{Broker, Tasks};
+use lavra_tasks::Broker;
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -13,7 +13,7 @@ use crate::node::{broker, open};
 use crate::printer::Printer;
 use crate::settings::Settings;
 
-/// How long a PostgreSQL server that does not answer is waited for.
+/// How long a server that does not answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 struct Finding {
@@ -85,9 +85,8 @@ async fn look(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
             },
         }),
     }
-    // Who talks to the broker needs the tables.
-    if up_to_date && let Some(broker) = broker(settings) {
-        findings.push(broker_finding(&database, broker).await?);
+    if let Some(broker) = broker(settings) {
+        findings.push(broker_finding(&broker).await);
     }
     Ok(findings)
 }
@@ -134,21 +133,8 @@ async fn postgres(pg: &Pg, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn broker_finding(database: &Database, broker: Broker) -> anyhow::Result<Finding> {
-    let stop = tokio_util::sync::CancellationToken::new();
-    let service = lavra_tasks::Settings { broker: Some(broker.clone()), ..Default::default() };
-    let tasks = Tasks::open(database, service).await?;
-    let (ends, runs) = (stop.clone(), broker.clone());
-    let running = tokio::spawn(async move { runs.run(tasks, ends).await });
-    for _ in 0..50 {
-        if broker.health().connected {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    stop.cancel();
-    let _ended = running.await;
-    let health = broker.health();
+async fn broker_finding(broker: &Broker) -> Finding {
+    let health = broker.look(PATIENCE).await;
     let text = match (&health.trouble, health.connected) {
         (_, true) if !health.foreign_queues.is_empty() => format!(
             "queues with other arguments than ours are used as they are: {}",
@@ -159,5 +145,5 @@ async fn broker_finding(database: &Database, broker: Broker) -> anyhow::Result<F
         (None, false) => "RabbitMQ did not answer in time".into(),
     };
     let good = health.connected && health.foreign_queues.is_empty();
-    Ok(Finding { what: "broker", good, text })
+    Finding { what: "broker", good, text }
 }

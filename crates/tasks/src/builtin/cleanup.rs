@@ -1,9 +1,11 @@
 //! `cleanup`: removes what ended long ago, archived first if there is an archive, and keeps the
 //! events to their moving window.
 //!
-//! The archive file is complete before the rows go. A crash in between leaves both, and the next
-//! run archives those rows again under another name: nothing is ever only half there.
+//! The archive file is complete before anything goes, and the rows go last, because they say what
+//! there is to remove. A crash in between leaves the rows, and the next run archives them again
+//! under another name and removes what is left: nothing stays that no row knows.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,7 +19,8 @@ use crate::handler::{Context, Failure, Handler, Outcome};
 use crate::service::Tasks;
 use crate::store::{Dossier, Expiry};
 
-const BATCH: usize = 500;
+/// How many are in memory at once, with payloads and results of megabytes.
+const BATCH: usize = 50;
 const EVENTS: usize = 10_000;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -80,14 +83,7 @@ impl Cleanup {
         let (Some(archive), Some(first)) = (&self.archive, dossiers.first()) else {
             return Ok(None);
         };
-        let mut lines = Vec::new();
-        for dossier in dossiers {
-            serde_json::to_writer(&mut lines, dossier)
-                .map_err(|error| crate::Error::Invalid(error.to_string()))?;
-            lines.push(b'\n');
-        }
-        let packed = zstd::encode_all(lines.as_slice(), 3)
-            .map_err(|error| crate::Error::Invalid(error.to_string()))?;
+        let packed = packed(dossiers).map_err(|error| crate::Error::Invalid(error.to_string()))?;
         let day = self.tasks.now().strftime("%Y/%m/%d");
         let key = format!("tasks/{day}/{}.jsonl.zst", self.tasks.store().clock().new_id());
         let pointer = archive.put(&key, "application/zstd", Bytes::from(packed)).await?;
@@ -96,11 +92,23 @@ impl Cleanup {
     }
 
     async fn remove_artefacts(&self, dossiers: &[Dossier]) -> Result<()> {
-        for result in dossiers.iter().filter_map(|dossier| dossier.result.as_ref()) {
+        for dossier in dossiers {
+            let named = dossier.result.as_ref().and_then(|result| result.get("artefact"));
             let pointer: Option<Pointer> =
-                result.get("artefact").and_then(|a| serde_json::from_value(a.clone()).ok());
-            if let Some(pointer) = pointer.filter(|p| p.location == self.artefacts.place()) {
-                self.artefacts.remove(&pointer.key).await?;
+                named.and_then(|named| serde_json::from_value(named.clone()).ok());
+            // A result is what its worker says: of the files here only the task's own are its to name.
+            let id = dossier.task.id.to_string();
+            let is_own = |it: &Pointer| {
+                it.location == self.artefacts.place() && it.key.split('/').any(|part| part == id)
+            };
+            if let Some(pointer) = pointer.filter(is_own) {
+                match self.artefacts.remove(&pointer.key).await {
+                    // No artefact has such a name: it must not hold up the others.
+                    Err(error) if !error.is_transient() => {
+                        tracing::warn!(key = pointer.key, %error, "a result names no artefact");
+                    }
+                    removed => removed?,
+                }
             }
         }
         Ok(())
@@ -123,8 +131,9 @@ impl Cleanup {
             let versions = expired.iter().map(|task| (task.id, task.version)).collect();
             let dossiers = self.tasks.store().dossiers(expired).await?;
             files.extend(self.archive(&dossiers).await?.map(|pointer| pointer.key));
-            let gone = self.tasks.store().remove(versions).await?;
+            // Only what has completed has artefacts, and that never changes again.
             self.remove_artefacts(&dossiers).await?;
+            let gone = self.tasks.store().remove(versions).await?;
             removed += gone;
             context.progress(50, format!("Removed {removed} tasks"));
             if gone == 0 {
@@ -142,6 +151,16 @@ impl Cleanup {
         }
         Ok(json!({ "tasks_removed": removed, "events_removed": events, "archives": files }))
     }
+}
+
+/// A line of JSON for each, compressed.
+fn packed(dossiers: &[Dossier]) -> std::io::Result<Vec<u8>> {
+    let mut lines = zstd::Encoder::new(Vec::new(), 3)?;
+    for dossier in dossiers {
+        serde_json::to_writer(&mut lines, dossier)?;
+        lines.write_all(b"\n")?;
+    }
+    lines.finish()
 }
 
 impl Handler for Cleanup {

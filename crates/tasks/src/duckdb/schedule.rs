@@ -75,7 +75,7 @@ impl Schedules for DuckDb {
         &self,
         name: String,
         from: Timestamp,
-        to: Timestamp,
+        to: Option<Timestamp>,
         row: NewRow,
         announce: bool,
     ) -> Result<bool> {
@@ -84,10 +84,10 @@ impl Schedules for DuckDb {
         );
         let moved = self.sql(
             "UPDATE kodus_workflow.task_schedules
-             SET next_at = make_timestamp($2), last_task = $3 WHERE name = $1",
+             SET next_at = make_timestamp($2), enabled = $3, last_task = $4 WHERE name = $1",
         );
         let creation = Creation::new(self, Actor::System, announce.then_some(0));
-        let (from, to) = (micros(from), micros(to));
+        let (from, to, goes_on) = (micros(from), micros(to.unwrap_or(from)), to.is_some());
         // The schedule's task is another one each time, and at once.
         let row = NewRow { input_hash: None, key: None, delay: None, ..row };
         let job = move |tx: &Connection| {
@@ -96,7 +96,7 @@ impl Schedules for DuckDb {
             if found != [(from, true)] {
                 return Ok(false);
             }
-            run(tx, &moved, (&name, to, row.id.0))?;
+            run(tx, &moved, (&name, to, goes_on, row.id.0))?;
             creation.make(tx, &[&row])?;
             Ok(true)
         };

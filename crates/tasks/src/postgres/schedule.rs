@@ -77,14 +77,15 @@ impl Schedules for Postgres {
         &self,
         name: String,
         from: Timestamp,
-        to: Timestamp,
+        to: Option<Timestamp>,
         row: NewRow,
         announce: bool,
     ) -> Result<bool> {
         let operation = "fire a schedule";
         let sql = "
             WITH moved AS (
-                UPDATE kodus_workflow.task_schedules SET next_at = $3, last_task = $4
+                UPDATE kodus_workflow.task_schedules
+                SET next_at = coalesce($3, next_at), enabled = $3 IS NOT NULL, last_task = $4
                 WHERE name = $1 AND next_at = $2 AND enabled RETURNING name
             ), task AS (
                 INSERT INTO kodus_workflow.tasks

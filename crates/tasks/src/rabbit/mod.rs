@@ -129,6 +129,27 @@ impl Broker {
         }
     }
 
+    /// Looks for at most `patience` whether the broker answers and has what is needed of it. Nothing is
+    /// published or collected, so it needs no tasks.
+    pub async fn look(&self, patience: Duration) -> Health {
+        let stop = CancellationToken::new();
+        let mut dialer = session::Dialer::new(self, &stop);
+        let looking = async {
+            let Some(connection) = dialer.connect().await else { return };
+            match topology::declare(self, &connection).await {
+                Ok(()) => self.note(|health| {
+                    health.connected = true;
+                    health.trouble = None;
+                }),
+                Err(error) => dialer.broke(&error.to_string()),
+            }
+            session::close(connection).await;
+        };
+        // In time or not, it is known what came of it.
+        let _in_time = tokio::time::timeout(patience, looking).await;
+        self.health()
+    }
+
     pub(crate) fn inbox(&self, kinds: &[String]) -> Inbox {
         Inbox::start(self.clone(), kinds.to_vec())
     }

@@ -108,6 +108,8 @@ impl Context {
         self.attempt.task.id
     }
 
+    /// For fencing outside calls: each claim of this task has a greater one, so whoever keeps the
+    /// greatest seen refuses an attempt that was taken over and does not know it yet.
     pub fn token(&self) -> Token {
         self.attempt.task.token
     }

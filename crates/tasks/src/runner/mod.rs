@@ -79,6 +79,10 @@ impl Default for Config {
 /// How long a task may wait in this process for its turn before it is given back.
 const LONGEST_LOCAL_WAIT: Duration = Duration::from_secs(1);
 
+/// How long to leave the database alone after a claim failed, twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
 #[derive(Debug)]
 pub struct Runner {
     process: ProcessId,
@@ -187,6 +191,7 @@ impl Runner {
 
 async fn claim_until_stopped(shared: &Arc<Shared>, reporter: &Reporter, attempts: &TaskTracker) {
     let mut waker = shared.tasks.waker(&shared.process.kinds);
+    let mut pause = FIRST_PAUSE;
     loop {
         let limit = tokio::select! {
             limit = shared.pace.room() => limit,
@@ -198,10 +203,16 @@ async fn claim_until_stopped(shared: &Arc<Shared>, reporter: &Reporter, attempts
         let claimed = match shared.tasks.store().claim(claim).await {
             Ok(claimed) => claimed,
             Err(error) => {
-                tracing::warn!(%error, "cannot claim");
-                Vec::new()
+                tracing::warn!(%error, retry_in = ?pause, "cannot claim");
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                    () = shared.stop.cancelled() => return,
+                }
+                // Nothing was claimed, so no message is answered yet.
+                continue;
             }
         };
+        pause = FIRST_PAUSE;
         let count = claimed.len();
         waker.claimed(count, count < limit).await;
         start(claimed, shared, reporter, attempts);

@@ -17,7 +17,6 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::attempt::Attempt;
 use super::held::Held;
 use crate::error::{Error, Result};
-use crate::handler::Failure;
 use crate::machine::{Happening, Snapshot, next};
 use crate::model::{Status, TaskId};
 use crate::service::Tasks;
@@ -204,19 +203,10 @@ impl Writer {
             return Vec::new();
         }
         let statuses: Vec<Status> = writes.iter().map(|write| write.next.status).collect();
-        let mut pause = Duration::from_millis(50);
         let mut tried = false;
-        let written = loop {
-            match self.tasks.store().write(writes.clone()).await {
-                Ok(written) => break written,
-                Err(error) if error.is_transient() => {
-                    tracing::warn!(%error, tasks = writes.len(), retry_in = ?pause, "a write waits for the database");
-                    tried = true;
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
-                Err(error) => break self.one_by_one(&writes, &error).await,
-            }
+        let written = match self.write(&writes, &mut tried).await {
+            Ok(written) => written,
+            Err(error) => self.one_by_one(&writes, &error, &mut tried).await,
         };
         let mut answers = Vec::with_capacity(written.len());
         for ((written, write), status) in written.into_iter().zip(&writes).zip(statuses) {
@@ -230,6 +220,23 @@ impl Writer {
         answers
     }
 
+    /// What the store says to the writes, asked until it answers. `tried` tells that it was asked
+    /// before and its answer was lost.
+    async fn write(&self, writes: &[Write], tried: &mut bool) -> Result<Vec<Written>> {
+        let mut pause = Duration::from_millis(50);
+        loop {
+            match self.tasks.store().write(writes.to_vec()).await {
+                Err(error) if error.is_transient() => {
+                    tracing::warn!(%error, tasks = writes.len(), retry_in = ?pause, "a write waits for the database");
+                    *tried = true;
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                answer => return answer,
+            }
+        }
+    }
+
     async fn was_ours(&self, write: &Write) -> Option<Written> {
         let task = self.tasks.store().task(write.id).await.ok()??;
         let ours = Some(task.token) == write.guard.token && task.status == write.next.status;
@@ -237,19 +244,19 @@ impl Writer {
     }
 
     /// A batch that the database rejects holds something it cannot store: find it, fail it alone.
-    async fn one_by_one(&self, writes: &[Write], error: &Error) -> Vec<Written> {
+    async fn one_by_one(&self, writes: &[Write], error: &Error, tried: &mut bool) -> Vec<Written> {
         tracing::error!(%error, tasks = writes.len(), "a write was rejected; writing one by one");
         let mut answers = Vec::with_capacity(writes.len());
         for write in writes {
-            answers.push(match self.tasks.store().write(vec![write.clone()]).await {
+            answers.push(match self.write(std::slice::from_ref(write), tried).await {
                 Ok(written) => written.first().copied().unwrap_or(Written::Refused),
-                Err(error) => self.fail_instead(write, &error).await,
+                Err(error) => self.fail_instead(write, &error, tried).await,
             });
         }
         answers
     }
 
-    async fn fail_instead(&self, write: &Write, error: &Error) -> Written {
+    async fn fail_instead(&self, write: &Write, error: &Error, tried: &mut bool) -> Written {
         let snapshot = Snapshot {
             status: Status::InProgress,
             progress: write.next.progress,
@@ -264,7 +271,7 @@ impl Writer {
         };
         let plain =
             Write { steps: Vec::new(), metadata: None, result: None, next, ..write.clone() };
-        let written: Result<_> = self.tasks.store().write(vec![plain]).await;
+        let written = self.write(&[plain], tried).await;
         written.ok().and_then(|w| w.first().copied()).unwrap_or(Written::Refused)
     }
 
@@ -293,18 +300,5 @@ fn owned(attempt: &Attempt, next: crate::machine::Next) -> Write {
         metadata: told.metadata.take(),
         result: None,
         announce: false,
-    }
-}
-
-impl From<Failure> for Happening {
-    /// The wait is filled in by the caller, who knows the retry count.
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Retry { error, after } => {
-                Self::Fail { error, retry_in: Some(after.unwrap_or_default()) }
-            }
-            Failure::Permanent(error) => Self::Fail { error, retry_in: None },
-            Failure::Stopped => Self::Interrupt,
-        }
     }
 }

@@ -165,7 +165,4 @@ codes! {
     ArtefactError "artefact_error" SERVICE_UNAVAILABLE
         "The place for artefacts does not answer"
         "Try again after Retry-After."
-    BrokerError "broker_error" SERVICE_UNAVAILABLE
-        "The message broker does not answer"
-        "Try again after Retry-After. Tasks are made and run meanwhile."
 }

@@ -21,7 +21,6 @@ impl From<&Error> for Code {
             Error::KeyReused(_) => Self::IdempotencyKeyReused,
             Error::InBatch { error, .. } => Self::from(&**error),
             Error::Artefact { .. } => Self::ArtefactError,
-            Error::Broker(_) => Self::BrokerError,
         }
     }
 }
@@ -43,10 +42,6 @@ impl From<Error> for Problem {
             Error::Artefact { operation, source } => {
                 tracing::warn!(error = %source, operation, "an artefact could not be reached");
                 Self { detail: format!("the artefact could not be {operation}"), ..problem }
-            }
-            Error::Broker(reason) => {
-                tracing::warn!(reason, "the broker refused");
-                Self { detail: "RabbitMQ refused; the log has the reason".into(), ..problem }
             }
             Error::NoSuchTask(_)
             | Error::NoResult(_)

@@ -16,6 +16,7 @@ on_each_engine!(
     a_schedule_is_enabled_and_disabled,
     a_due_time_fires_once_among_ten,
     a_fired_task_is_the_systems,
+    a_schedule_that_fires_the_last_time_is_disabled,
     a_disabled_schedule_does_not_fire,
     a_schedule_that_is_not_there_does_not_fire,
 );
@@ -38,7 +39,7 @@ fn nightly() -> Schedule {
 
 async fn fire(world: &World, schedule: &Schedule, row: NewRow, announce: bool) -> bool {
     let to = time("2026-01-03T03:00:00Z");
-    world.fire(schedule.name.clone(), schedule.next_at, to, row, announce).await.unwrap()
+    world.fire(schedule.name.clone(), schedule.next_at, Some(to), row, announce).await.unwrap()
 }
 
 async fn schedules_are_kept_by_name(world: World) {
@@ -91,7 +92,7 @@ async fn a_due_time_fires_once_among_ten(world: World) {
         let (store, row) = (world.store.clone(), rows[place].clone());
         async move {
             let (from, to) = (nightly().next_at, time("2026-01-03T03:00:00Z"));
-            store.fire(nightly().name, from, to, row, true).await.unwrap()
+            store.fire(nightly().name, from, Some(to), row, true).await.unwrap()
         }
     })
     .await;
@@ -125,6 +126,16 @@ async fn a_fired_task_is_the_systems(world: World) {
     let announced = world.take_announcements(Duration::from_secs(9), 10).await.unwrap();
     assert_eq!(announced.len(), 1, "nobody else publishes it");
     assert_eq!((announced[0].task, announced[0].kind.as_str()), (row.id, "cleanup"));
+}
+
+async fn a_schedule_that_fires_the_last_time_is_disabled(world: World) {
+    world.put_schedule(nightly()).await.unwrap();
+    let (row, from) = (world.row("cleanup"), nightly().next_at);
+    assert!(world.fire(nightly().name, from, None, row.clone(), false).await.unwrap());
+    let over = Schedule { enabled: false, last_task: Some(row.id), ..nightly() };
+    assert_eq!(world.schedules().await.unwrap(), [over]);
+    assert!(!world.fire(nightly().name, from, None, world.row("cleanup"), false).await.unwrap());
+    assert_eq!(world.count("SELECT count(*) FROM kodus_workflow.tasks").await, 1);
 }
 
 async fn a_disabled_schedule_does_not_fire(world: World) {

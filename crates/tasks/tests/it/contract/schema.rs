@@ -86,7 +86,10 @@ async fn clean(world: &World) {
     world.put_schedule(schedule.clone()).await.unwrap();
     let to = "2026-01-03T03:00:00Z".parse().unwrap();
     assert!(
-        world.fire("nightly".into(), schedule.next_at, to, world.row("a"), true).await.unwrap()
+        world
+            .fire("nightly".into(), schedule.next_at, Some(to), world.row("a"), true)
+            .await
+            .unwrap()
     );
     assert_eq!(world.schedules().await.unwrap().len(), 1);
     assert!(world.remove_schedule("nightly".into()).await.unwrap());

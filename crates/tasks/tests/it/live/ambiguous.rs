@@ -12,7 +12,7 @@ use super::rig::{Rig, actions, assert_gapless};
 use crate::support::World;
 use lavra_testkit::Server;
 
-async fn behind(proxy: &Proxy, world: &World) -> Database {
+pub(super) async fn behind(proxy: &Proxy, world: &World) -> Database {
     let text = format!("postgres://postgres@{}/{}", proxy.address, world.server().name());
     let target = Target::parse(&text).unwrap();
     Database::open(&target, Schema::default(), Duration::from_secs(5)).await.unwrap()

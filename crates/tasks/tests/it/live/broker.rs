@@ -25,13 +25,13 @@ on_each_engine!(
     a_purged_queue_is_filled_again,
 );
 
-fn amqp() -> String {
+pub(super) fn amqp() -> String {
     std::env::var("LAVRA_TEST_AMQP")
         .expect("LAVRA_TEST_AMQP is not set: run it by cargo xtask test")
 }
 
 /// Names of its own for each test, so that they do not take each other's messages.
-fn config(url: String) -> BrokerConfig {
+pub(super) fn config(url: String) -> BrokerConfig {
     BrokerConfig {
         prefix: format!("test.{}", Uuid::new_v4().simple()),
         sweep: Duration::from_millis(100),
@@ -48,7 +48,7 @@ async fn rig(world: &World, config: BrokerConfig) -> (Rig, Broker) {
     (rig, broker)
 }
 
-async fn until(what: &str, patience: Duration, mut holds: impl AsyncFnMut() -> bool) {
+pub(super) async fn until(what: &str, patience: Duration, mut holds: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !holds().await {
         assert!(begun.elapsed() < patience, "it never came: {what}");
@@ -56,13 +56,13 @@ async fn until(what: &str, patience: Duration, mut holds: impl AsyncFnMut() -> b
     }
 }
 
-async fn channel() -> (Connection, Channel) {
+pub(super) async fn channel() -> (Connection, Channel) {
     let connection = Connection::connect(&amqp(), ConnectionProperties::default()).await.unwrap();
     let channel = connection.create_channel().await.unwrap();
     (connection, channel)
 }
 
-async fn publish(channel: &Channel, prefix: &str, body: &[u8]) {
+pub(super) async fn publish(channel: &Channel, prefix: &str, body: &[u8]) {
     let exchange = format!("{prefix}.tasks");
     let sent = channel.basic_publish(
         exchange.into(),
@@ -75,7 +75,7 @@ async fn publish(channel: &Channel, prefix: &str, body: &[u8]) {
 }
 
 /// Polling is so slow here that only a message can have brought it.
-fn by_message_only() -> RunnerConfig {
+pub(super) fn by_message_only() -> RunnerConfig {
     let poll = Duration::from_secs(3600);
     RunnerConfig { poll, poll_blind: poll, ..RunnerConfig::default() }
 }

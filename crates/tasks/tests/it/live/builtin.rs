@@ -24,6 +24,8 @@ on_each_engine!(
     a_refusal_is_final,
     an_address_of_the_inside_is_refused_where_it_must_be,
     cleanup_archives_and_then_removes,
+    a_task_stays_as_long_as_its_artefact_cannot_be_removed,
+    results_that_name_no_artefact_of_their_task_remove_none,
 );
 
 /// Answers each request with the next of `answers`, the last one for ever.
@@ -158,8 +160,7 @@ async fn cleanup_archives_and_then_removes(world: World) {
     let service = Service::start(&world, true).await;
     let old = service.run("http", json!({ "url": server(&[OK]).await })).await;
     let failed = service.run("http", json!({ "url": server(&[GONE]).await })).await;
-    let ago = "UPDATE kodus_workflow.tasks SET updated_at = '2020-01-01T00:00:00Z'";
-    world.execute(&format!("{ago} WHERE id = '{}'", old.id)).await;
+    world.execute(&format!("{LONG_AGO} WHERE id = '{}'", old.id)).await;
     let recent = service.run("http", json!({ "url": server(&[OK]).await })).await;
     let done = service.run("cleanup", json!({})).await;
     assert_eq!(done.status, Status::Completed, "{done:?}");
@@ -184,5 +185,55 @@ async fn cleanup_archives_and_then_removes(world: World) {
     assert_eq!(dossier["result"]["status"], 200);
     let gone = service.directory.path().join("artefacts").join(format!("http/{}/1", old.id));
     assert!(!gone.exists(), "the artefact of a removed task is still there");
+    service.end().await;
+}
+
+const LONG_AGO: &str = "UPDATE kodus_workflow.tasks SET updated_at = '2020-01-01T00:00:00Z'";
+
+async fn a_task_stays_as_long_as_its_artefact_cannot_be_removed(world: World) {
+    let service = Service::start(&world, true).await;
+    let old = service.run("http", json!({ "url": server(&[OK]).await })).await;
+    world.execute(LONG_AGO).await;
+    let artefact = service.directory.path().join("artefacts").join(format!("http/{}/1", old.id));
+    // A directory in its place cannot be removed as a file can.
+    std::fs::remove_file(&artefact).unwrap();
+    std::fs::create_dir(&artefact).unwrap();
+    let failed = service.run("cleanup", json!({})).await;
+    assert_eq!(failed.status, Status::Failed, "{failed:?}");
+    assert!(failed.error.as_deref().unwrap().contains("could not be removed"), "{failed:?}");
+    service.tasks.task(old.id).await.expect("the row that knows of the artefact is still there");
+
+    std::fs::remove_dir(&artefact).unwrap();
+    std::fs::write(&artefact, "as it was").unwrap();
+    let done = service.run("cleanup", json!({})).await;
+    assert_eq!(done.status, Status::Completed, "{done:?}");
+    assert!(!artefact.exists(), "the artefact of a removed task is still there");
+    assert!(service.tasks.task(old.id).await.is_err());
+    service.end().await;
+}
+
+async fn results_that_name_no_artefact_of_their_task_remove_none(world: World) {
+    let service = Service::start(&world, true).await;
+    let url = server(&[OK]).await;
+    let run = || service.run("http", json!({ "url": url }));
+    let (gone, outside, anothers) = (run().await, run().await, run().await);
+    let artefacts = service.directory.path().join("artefacts");
+    std::fs::remove_file(artefacts.join(format!("http/{}/1", gone.id))).unwrap();
+    let precious = artefacts.join("http/precious");
+    std::fs::write(&precious, "of another").unwrap();
+    let others = [(&outside, format!("../{}", outside.id)), (&anothers, "http/precious".into())];
+    for (task, other) in others {
+        let stored = service.tasks.result(task.id).await.unwrap().payload.to_string();
+        let named = stored.replace(&format!("http/{}/1", task.id), &other);
+        let sql = format!("SET payload = '{named}' WHERE task_id = '{}'", task.id);
+        world.execute(&format!("UPDATE kodus_workflow.task_results {sql}")).await;
+    }
+    world.execute(LONG_AGO).await;
+    let done = service.run("cleanup", json!({})).await;
+    assert_eq!(done.status, Status::Completed, "{done:?}");
+    for task in [gone, outside, anothers] {
+        assert!(service.tasks.task(task.id).await.is_err(), "{task:?}");
+    }
+    assert!(precious.exists(), "a result named what was not its task's");
     service.end().await;
 }

@@ -8,7 +8,7 @@ use lavra_tasks::{NewTask, Policy, RunnerConfig};
 use serde_json::json;
 
 use super::rig::{Rig, actions, assert_gapless};
-use crate::support::{World, on_each_engine};
+use crate::support::{World, on_each_engine, on_servers};
 
 on_each_engine!(
     a_task_completes_with_its_result_and_its_events,
@@ -24,6 +24,8 @@ on_each_engine!(
     a_result_that_cannot_be_stored_fails_its_task_alone,
     a_thousand_tasks_are_each_run_once,
 );
+
+on_servers!(a_good_outcome_beside_one_that_cannot_be_stored_waits_for_the_database);
 
 async fn a_task_completes_with_its_result_and_its_events(world: World) {
     let mut rig = Rig::new(&world).await;
@@ -173,6 +175,40 @@ async fn a_result_that_cannot_be_stored_fails_its_task_alone(world: World) {
     let task = rig.until(bad, |task| task.status.is_terminal()).await;
     if task.status == Status::Failed {
         assert!(task.error.as_deref().unwrap().contains("could not be stored"), "{task:?}");
+    }
+    rig.stop().await;
+}
+
+/// Every other result that comes alone, as those of a rejected batch do, meets a database that is
+/// about to stop.
+async fn a_good_outcome_beside_one_that_cannot_be_stored_waits_for_the_database(world: World) {
+    for sql in [
+        "CREATE SEQUENCE kodus_workflow.alone",
+        "CREATE FUNCTION kodus_workflow.trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             IF (SELECT count(*) FROM stored) = 1 AND nextval('kodus_workflow.alone') % 2 = 1 THEN
+                 RAISE EXCEPTION 'the server stops' USING ERRCODE = '57P01';
+             END IF;
+             RETURN NULL;
+         END $$",
+        "CREATE TRIGGER trouble AFTER INSERT ON kodus_workflow.task_results
+         REFERENCING NEW TABLE AS stored FOR EACH STATEMENT
+         EXECUTE FUNCTION kodus_workflow.trouble()",
+    ] {
+        world.execute(sql).await;
+    }
+    let mut rig = Rig::new(&world).await;
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for _ in 0..8 {
+        bad.push(rig.order(json!({ "do": "unstorable" })).await);
+        good.push(rig.order(json!({ "do": "complete" })).await);
+    }
+    rig.run(RunnerConfig::default());
+    for id in good {
+        let task = rig.until(id, |task| task.status.is_terminal()).await;
+        assert_eq!(task.status, Status::Completed, "{task:?}");
+    }
+    for id in bad {
+        rig.until_status(id, Status::Failed).await;
     }
     rig.stop().await;
 }

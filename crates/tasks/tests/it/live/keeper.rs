@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lavra_tasks::keeper::{self, Config};
 use lavra_tasks::model::{ProcessId, Status};
-use lavra_tasks::store::{Claim, Process};
+use lavra_tasks::store::{Claim, Process, Schedule};
 use lavra_tasks::{Error, RunnerConfig};
 use serde_json::json;
 
@@ -15,6 +15,7 @@ on_each_engine!(
     a_dead_process_s_task_is_taken_over_within_fifteen_seconds,
     a_task_that_kills_its_processes_fails_in_the_end,
     a_schedule_fires_once_however_many_keep,
+    a_schedule_that_cannot_fire_keeps_no_other_from_it,
     a_row_reads_the_same_while_others_are_written,
 );
 
@@ -93,6 +94,44 @@ async fn a_schedule_fires_once_however_many_keep(world: World) {
     assert!((1..=2).contains(&made), "a minute may have turned; {made} were made");
     assert!(schedule.next_at > rig.tasks.now());
     rig.stop().await;
+}
+
+async fn a_schedule_that_cannot_fire_keeps_no_other_from_it(world: World) {
+    let mut rig = Rig::new(&world).await;
+    let due = |name: &str, cron: &str| Schedule {
+        name: name.into(),
+        kind: "act".into(),
+        cron: cron.into(),
+        payload: json!({ "do": "complete" }),
+        enabled: true,
+        next_at: "2020-01-01T00:00:00Z".parse().unwrap(),
+        last_task: None,
+    };
+    let unreadable = due("a unreadable", "every now and then");
+    for schedule in
+        [unreadable.clone(), due("b last", "0 0 0 1 1 * 2020"), due("c yearly", "0 0 1 1 *")]
+    {
+        world.put_schedule(schedule).await.unwrap();
+    }
+    keep(&mut rig, Config { every: Duration::from_millis(20), ..Config::default() });
+    let begun = Instant::now();
+    let fired = loop {
+        let all = rig.tasks.store().schedules().await.unwrap();
+        if all.iter().filter(|schedule| schedule.last_task.is_some()).count() == 2 {
+            break all;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "it never came: {all:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    assert_eq!(fired[0], unreadable);
+    assert!(!fired[1].enabled, "there is no next time: {:?}", fired[1]);
+    assert!(fired[2].enabled && fired[2].next_at > rig.tasks.now(), "{:?}", fired[2]);
+    for over in ["a unreadable", "b last"] {
+        rig.tasks.enable_schedule(over, false).await.unwrap();
+        assert!(rig.tasks.enable_schedule(over, true).await.is_err());
+    }
+    rig.stop().await;
+    assert_eq!(world.count("SELECT count(*) FROM kodus_workflow.tasks").await, 2);
 }
 
 async fn a_row_reads_the_same_while_others_are_written(world: World) {

@@ -6,5 +6,6 @@ mod builtin;
 mod cancel;
 mod ends;
 mod keeper;
+mod outage;
 mod proxy;
 mod rig;

@@ -16,6 +16,7 @@ pub(crate) struct Proxy {
     /// Cuts a connection in the place of passing on the server's next answer.
     swallow: Arc<AtomicBool>,
     swallowed: Arc<AtomicUsize>,
+    refused: Arc<AtomicUsize>,
 }
 
 impl Proxy {
@@ -23,11 +24,19 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (down, _) = watch::channel(false);
-        let proxy = Self { address, down, swallow: Arc::default(), swallowed: Arc::default() };
+        let proxy = Self {
+            address,
+            down,
+            swallow: Arc::default(),
+            swallowed: Arc::default(),
+            refused: Arc::default(),
+        };
         let this = proxy.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                if !*this.down.borrow() {
+                if *this.down.borrow() {
+                    this.refused.fetch_add(1, Ordering::SeqCst);
+                } else {
                     tokio::spawn(this.clone().carry(client, server));
                 }
             }
@@ -45,6 +54,11 @@ impl Proxy {
 
     pub(crate) fn swallowed(&self) -> usize {
         self.swallowed.load(Ordering::SeqCst)
+    }
+
+    /// How many connections were refused while it was down.
+    pub(crate) fn refused(&self) -> usize {
+        self.refused.load(Ordering::SeqCst)
     }
 
     async fn carry(self, mut client: TcpStream, server: SocketAddr) {

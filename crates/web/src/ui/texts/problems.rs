@@ -153,9 +153,5 @@ fn portuguese(code: Code) -> (&'static str, &'static str) {
         Code::ArtefactError => {
             ("O lugar dos artefatos não responde", "Tente de novo após o Retry-After.")
         }
-        Code::BrokerError => (
-            "O broker de mensagens não responde",
-            "Tente de novo após o Retry-After. Tarefas são criadas e executadas enquanto isso.",
-        ),
     }
 }
