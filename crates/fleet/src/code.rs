@@ -3,7 +3,7 @@
 use crate::words::words;
 
 words!(
-    /// A code of the specification's section 7.1.
+    /// A code of the specification.
     ErrorCode {
         Error100 = "ERROR100",
         Error101 = "ERROR101",
@@ -85,7 +85,7 @@ impl ErrorCode {
         }
     }
 
-    /// Whether a mission is tried again with this error while retries last (section 7.2).
+    /// Whether a mission is tried again with this error while retries last.
     pub fn is_retried(self) -> bool {
         match self {
             Self::Error100

@@ -30,13 +30,31 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Database(error) => error.is_transient(),
-            Self::Tasks(_)
-            | Self::Invalid(_)
+            Self::Tasks(error) => error.is_transient(),
+            Self::Invalid(_)
             | Self::NotFound { .. }
             | Self::NameTaken { .. }
             | Self::Conflict(_)
             | Self::Refused { .. }
             | Self::Unreadable(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+
+    #[test]
+    fn trouble_of_the_tasks_passes_as_it_does_there() {
+        let unreachable = lavra_db::Error::Unreachable {
+            host: "db.example".into(),
+            reason: "connection refused".into(),
+            refusal: None,
+        };
+        let passes = lavra_tasks::Error::from(unreachable);
+        let stays = lavra_tasks::Error::Invalid("it makes no sense".into());
+        assert!(Error::from(passes).is_transient());
+        assert!(!Error::from(stays).is_transient());
     }
 }

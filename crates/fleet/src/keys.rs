@@ -14,7 +14,7 @@ use secrecy::SecretString;
 use tokio::time::Instant;
 
 use crate::error::{Error, Result};
-use crate::store::{Edit, Store, Thing};
+use crate::store::{Edit, Edited, Store, Thing};
 
 const REFERENCE: &str = "secret:";
 /// How long a secret that was read is kept: one that was changed counts from then on.
@@ -101,6 +101,12 @@ impl Sealed {
         Ok(format!("{REFERENCE}{name}"))
     }
 
+    /// Seals another secret of something that is there.
+    pub async fn replace(&self, thing: &Thing, secret: &SecretString) -> Result<Edited> {
+        let edit = Edit { secret: Some(self.seal(thing, secret).await?), ..Edit::default() };
+        self.store.edit(thing, edit).await
+    }
+
     /// Removes the secret of something that is removed.
     pub async fn remove(&self, thing: &Thing) -> Result<()> {
         if let Some(secrets) = self.secrets(MayMake::No)? {
@@ -131,9 +137,7 @@ impl Sealed {
                 tracing::warn!("secrets stand in columns as plain text: set LAVRA_SECRET_KEY");
                 return Ok(absorbed);
             }
-            let reference = self.seal(&thing, &plain.into()).await?;
-            let edit = Edit { secret: Some(reference), ..Edit::default() };
-            self.store.edit(&thing, edit).await?;
+            self.replace(&thing, &plain.into()).await?;
             absorbed += 1;
         }
         Ok(absorbed)

@@ -1,4 +1,4 @@
-//! The reports of the specification's section 10.3, with the window as a parameter: its columns, and ours
+//! The reports of the specification, with the window as a parameter: its columns, and ours
 //! after them. The fourth, a mission's timeline, is the log of that mission.
 
 use jiff::Timestamp;

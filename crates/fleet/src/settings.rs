@@ -1,4 +1,4 @@
-//! The settings of the specification's section 8: those that people change while it runs, and those that
+//! The settings of the specification: those that people change while it runs, and those that
 //! are fixed but for tests, the demo and the simulation.
 
 use std::time::Duration;

@@ -333,6 +333,9 @@ pub struct LogFilter {
     pub limit: usize,
 }
 
+/// The most missions that one lease takes for the writer.
+pub(crate) const WRITES: usize = 200;
+
 /// What a process looks after.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leased {
@@ -476,7 +479,9 @@ pub trait Adjusts {
     async fn settings(&self) -> Result<Adjustable>;
     async fn set_settings(&self, settings: Adjustable) -> Result<()>;
     async fn control(&self) -> Result<Control>;
-    async fn set_control(&self, control: Control) -> Result<()>;
+    /// Unless another run has said something since: `seen` is the run whose orders were read.
+    /// Whether it was written.
+    async fn set_control(&self, control: Control, seen: Option<TaskId>) -> Result<bool>;
 }
 
 /// Which orchestrator looks after what.
@@ -499,9 +504,9 @@ pub trait Supervises {
     async fn view(&self, worker: &WorkerId, token: Token) -> Result<Option<View>>;
     /// A mission that is being stored, if it has this token.
     async fn storing(&self, mission: &MissionId, token: Token) -> Result<Option<Mission>>;
-    /// Reserves a proxy and begins a session, if the worker is idle and one is needed (6.1).
+    /// Reserves a proxy and begins a session, if the worker is idle and one is needed.
     async fn open(&self, opening: Opening) -> Result<Opened>;
-    /// The oldest mission of the queue for a worker that is ready (6.4); the entries of its session
+    /// The oldest mission of the queue for a worker that is ready; the entries of its session
     /// become the mission's.
     async fn assign(&self, worker: &WorkerId, token: Token) -> Result<Assigned>;
 }

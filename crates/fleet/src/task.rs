@@ -20,6 +20,9 @@ use crate::store::{Control, Counts};
 
 /// How often a process that has no run looks whether there is one.
 const LOOK_FOR_WORK: Duration = Duration::from_secs(2);
+/// The lease of whoever starts a run.
+const START: &str = "fleet-start";
+const START_LENGTH: Duration = Duration::from_secs(10);
 
 /// A run has nothing to be told: the queue is in the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,10 +141,10 @@ impl Orchestrator {
             && has_ended(tasks, id).await?
         {
             match control.mode {
-                Mode::Run | Mode::Drain => self.set_mode(Mode::Stop, control.task_id).await?,
-                Mode::Stop if !is_open => self.set_mode(Mode::Off, None).await?,
-                Mode::Stop | Mode::Off => {}
-            }
+                Mode::Run | Mode::Drain => self.set_mode(Mode::Stop, Some(id), Some(id)).await?,
+                Mode::Stop if !is_open => self.set_mode(Mode::Off, None, Some(id)).await?,
+                Mode::Stop | Mode::Off => false,
+            };
         }
         Ok(true)
     }
@@ -174,8 +177,22 @@ impl Fleet {
         Ok(None)
     }
 
-    /// Starts a run, unless there is one: its task, and whether that is new.
+    /// Starts a run, unless there is one: its task, and whether that is new. Of several who start
+    /// one at once, one does.
     pub async fn start(&self, tasks: &Tasks) -> Result<(TaskId, bool)> {
+        let me = self.store.clock().new_id();
+        let lease = loop {
+            match self.leases.acquire(START, me, START_LENGTH).await? {
+                Some(lease) => break lease,
+                None => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        };
+        let started = self.start_unless_running(tasks).await;
+        let _expires_anyway = self.leases.release(&lease).await;
+        started
+    }
+
+    async fn start_unless_running(&self, tasks: &Tasks) -> Result<(TaskId, bool)> {
         if let Some(id) = self.running(tasks).await? {
             return Ok((id, false));
         }
@@ -186,13 +203,16 @@ impl Fleet {
 
     /// Tells the run to drain or to stop.
     pub async fn steer(&self, mode: Mode) -> Result<Control> {
-        let control = self.store.control().await?;
-        if control.mode == Mode::Off {
-            return Err(Error::Conflict("the fleet does not run".into()));
+        loop {
+            let seen = self.store.control().await?;
+            if seen.mode == Mode::Off {
+                return Err(Error::Conflict("the fleet does not run".into()));
+            }
+            let control = Control { mode, ..seen };
+            if self.store.set_control(control, seen.task_id).await? {
+                self.bell.work();
+                return Ok(control);
+            }
         }
-        let control = Control { mode, ..control };
-        self.store.set_control(control).await?;
-        self.bell.work();
-        Ok(control)
     }
 }

@@ -1,4 +1,4 @@
-//! What an answer means: the statuses of 9.3, and the words of 9.1 and 9.2.
+//! What an answer means: the statuses and the words of the specification.
 
 use serde_json::Value;
 

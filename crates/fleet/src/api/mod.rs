@@ -1,4 +1,4 @@
-//! The Worker API (9.1) and the Writer API (9.2) as the orchestrator calls them.
+//! The Worker API and the Writer API as the orchestrator calls them.
 //!
 //! A [`Transport`] carries a call and brings an answer or says that there is none; what an answer
 //! means is decided here, the same for the real network and for a simulated one.

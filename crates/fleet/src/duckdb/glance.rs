@@ -79,7 +79,8 @@ impl Glances for DuckDb {
 
     async fn failures_by_code(&self, since: Timestamp) -> Result<Vec<(ErrorCode, i64)>> {
         let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
-        let found = self.select("see what failed", FAILURES, (micros(since),), read).await?;
+        let found =
+            self.select("see what failed with what", FAILURES, (micros(since),), read).await?;
         // A code that someone wrote by hand is in the list of missions all the same.
         Ok(found.into_iter().filter_map(|(code, n)| Some((code.parse().ok()?, n))).collect())
     }

@@ -10,11 +10,10 @@ use lavra_tasks::model::{ProcessId, Token};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{DuckDb, all, run, set};
+use super::{DuckDb, all, change, run, set};
 use crate::error::Result;
-use crate::memory::WRITES;
 use crate::model::{MissionId, WorkerId};
-use crate::store::{Leased, Leases};
+use crate::store::{Leased, Leases, WRITES};
 
 const RENEW: &str = "UPDATE public.fleet_processes SET seen_at = make_timestamp($2) WHERE id = $1";
 const ENTER: &str =
@@ -119,8 +118,8 @@ impl Leases for DuckDb {
     async fn release(&self, process: ProcessId, workers: Vec<WorkerId>) -> Result<()> {
         let sql = "UPDATE public.workers SET held_by = NULL
                    WHERE held_by = $2::UUID AND id IN (SELECT unnest($1::JSON::VARCHAR[]))";
-        let job = move |tx: &Connection| run(tx, sql, (set(&workers)?, process.0)).map(|_| ());
-        Ok(self.duck.write("release workers", job).await?)
+        let job = move |tx: &Connection| run(tx, sql, (set(&workers)?, process.0));
+        Ok(self.duck.write("give workers back", job).await?)
     }
 
     async fn leave(&self, process: ProcessId) -> Result<()> {
@@ -132,7 +131,7 @@ impl Leases for DuckDb {
             }
             Ok(())
         };
-        Ok(self.duck.write("leave the fleet", job).await?)
+        Ok(self.duck.write("give everything back", job).await?)
     }
 }
 
@@ -210,7 +209,7 @@ impl Lease {
 
     /// Says that the process lives, forgets those that do not, and returns the others.
     fn beat(&self, tx: &Connection) -> duckdb::Result<HashSet<Uuid>> {
-        if run(tx, RENEW, (self.process, self.now))? == 0 {
+        if change(tx, RENEW, (self.process, self.now))? == 0 {
             run(tx, ENTER, (self.process, self.now))?;
         }
         let seen: Vec<(Uuid, i64)> = all(tx, SEEN, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -229,13 +228,13 @@ impl Lease {
         if taken.is_empty() {
             return Ok(());
         }
-        run(tx, sql, (set(taken)?, self.process)).map(|_| ())
+        run(tx, sql, (set(taken)?, self.process))
     }
 
     fn take_to_the_writer(&self, tx: &Connection, taken: &[Taken<'_>]) -> duckdb::Result<()> {
         if taken.is_empty() {
             return Ok(());
         }
-        run(tx, TAKE_MISSIONS, (set(taken)?, self.process, self.now)).map(|_| ())
+        run(tx, TAKE_MISSIONS, (set(taken)?, self.process, self.now))
     }
 }

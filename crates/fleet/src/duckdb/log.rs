@@ -43,5 +43,5 @@ pub(super) fn link(
     let since = worker.and_then(|worker| worker.session_started_at).map_or(0, micros);
     let sql = "UPDATE public.mission_logs SET mission_id = $3
                WHERE timestamp >= make_timestamp($1) AND session_id = $2 AND mission_id IS NULL";
-    run(tx, sql, (since, &session.0, &mission.0)).map(|_| ())
+    run(tx, sql, (since, &session.0, &mission.0))
 }

@@ -6,23 +6,23 @@
 //! run twice, so times come from its caller; what it takes from the clock or the sequence a second
 //! time (ids of log entries, tokens) was rolled back the first time.
 
+mod adjust;
 mod condition;
 mod glance;
 mod lease;
 mod log;
-mod mission;
 mod read;
 mod report;
-mod rows;
-mod setting;
+mod row;
 mod step;
 mod supervise;
 mod thing;
+mod wish;
 
 use jiff::Timestamp;
 use lavra_db::duckdb::{self, Connection, Params, Row};
+use lavra_db::statement::{all, change, exists, first, run, set, wrong};
 use lavra_db::{Clock, Duck, micros, timestamp};
-use serde::Serialize;
 
 use crate::error::Result;
 use crate::store::Store;
@@ -66,47 +66,6 @@ impl Store for DuckDb {
     fn clock(&self) -> &Clock {
         self.duck.clock()
     }
-}
-
-/// Runs one statement to its end, and reads every row with `read`.
-fn all<T, P: Params>(
-    connection: &Connection,
-    sql: &str,
-    params: P,
-    read: impl FnMut(&Row<'_>) -> duckdb::Result<T>,
-) -> duckdb::Result<Vec<T>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params, read)?;
-    rows.collect()
-}
-
-/// The first row, if there is one.
-fn first<T, P: Params>(
-    connection: &Connection,
-    sql: &str,
-    params: P,
-    read: impl FnMut(&Row<'_>) -> duckdb::Result<T>,
-) -> duckdb::Result<Option<T>> {
-    Ok(all(connection, sql, params, read)?.into_iter().next())
-}
-
-/// Whether there is a row.
-fn exists<P: Params>(connection: &Connection, sql: &str, params: P) -> duckdb::Result<bool> {
-    Ok(first(connection, sql, params, |_| Ok(()))?.is_some())
-}
-
-/// Runs one statement that returns nothing, and says how many rows it changed.
-fn run<P: Params>(connection: &Connection, sql: &str, params: P) -> duckdb::Result<usize> {
-    connection.prepare_cached(sql)?.execute(params)
-}
-
-/// A set as the JSON text that a statement takes.
-fn set<T: Serialize>(rows: &[T]) -> duckdb::Result<String> {
-    serde_json::to_string(rows).map_err(wrong)
-}
-
-fn wrong(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> duckdb::Error {
-    duckdb::Error::ToSqlConversionFailure(error.into())
 }
 
 /// A limit that DuckDB takes. It stands in the statement: with a parameter, all rows are sorted.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use lavra_db::duckdb::params_from_iter;
 
 use super::condition::Conditions;
-use super::{DuckDb, at_most, rows};
+use super::{DuckDb, at_most, row};
 use crate::error::Result;
 use crate::model::{LogEntry, Mission, MissionId, Proxy, Worker, Writer};
 use crate::store::{Counts, Filter, LogFilter, Reads};
@@ -27,7 +27,7 @@ impl Reads for DuckDb {
             at_most(limit),
         );
         let params = params_from_iter(conditions.params);
-        self.select("list missions", &sql, params, rows::read).await
+        self.select("read the missions", &sql, params, row::read).await
     }
 
     async fn counts(&self) -> Result<Counts> {
@@ -41,7 +41,7 @@ impl Reads for DuckDb {
                 count(*) FILTER (WHERE status = 'failed'),
                 count(*) FILTER (WHERE status = 'canceled')
             FROM public.missions";
-        let counts = self.select("count missions", sql, (), |row| {
+        let counts = self.select("count the missions", sql, (), |row| {
             Ok(Counts {
                 bank: row.get(0)?,
                 queued: row.get(1)?,
@@ -66,18 +66,18 @@ impl Reads for DuckDb {
             conditions.sql(),
             at_most(filter.limit),
         );
-        self.select("read the log", &sql, params_from_iter(conditions.params), rows::read).await
+        self.select("read the log", &sql, params_from_iter(conditions.params), row::read).await
     }
 
     async fn workers(&self) -> Result<Vec<Worker>> {
-        self.select("read the workers", &rows::by_age::<Worker>(), (), rows::read).await
+        self.select("read the workers", &row::by_age::<Worker>(), (), row::read).await
     }
 
     async fn proxies(&self) -> Result<Vec<Proxy>> {
-        self.select("read the proxies", &rows::by_age::<Proxy>(), (), rows::read).await
+        self.select("read the proxies", &row::by_age::<Proxy>(), (), row::read).await
     }
 
     async fn writers(&self) -> Result<Vec<Writer>> {
-        self.select("read the writers", &rows::by_age::<Writer>(), (), rows::read).await
+        self.select("read the writers", &row::by_age::<Writer>(), (), row::read).await
     }
 }

@@ -1,4 +1,4 @@
-//! The reports of section 10.3, over what happened in a window.
+//! The reports of the specification, over what happened in a window.
 
 use async_trait::async_trait;
 use jiff::Timestamp;

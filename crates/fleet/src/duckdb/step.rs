@@ -7,7 +7,7 @@ use std::mem::take;
 use lavra_db::duckdb::{self, Connection};
 use lavra_db::{Clock, micros};
 
-use super::rows::{self, State};
+use super::row::{self, State};
 use super::{DuckDb, log, run};
 use crate::error::Result;
 use crate::machine::{Entry, Guard, Step};
@@ -29,7 +29,7 @@ impl Steps for DuckDb {
             writing.done()?;
             Ok(written)
         };
-        Ok(self.duck.write("write steps", job).await?)
+        Ok(self.duck.write("write what happened", job).await?)
     }
 }
 
@@ -127,14 +127,14 @@ impl<R: State + Clone + PartialEq> Held<R> {
 
     fn read(&mut self, tx: &Connection, ids: &[&str]) -> duckdb::Result<()> {
         if ids.len() > FEW {
-            rows::some(tx, ids)?.into_iter().for_each(|row| self.keep(row));
+            row::some(tx, ids)?.into_iter().for_each(|row| self.keep(row));
         }
         Ok(())
     }
 
     fn get(&mut self, tx: &Connection, id: &str) -> duckdb::Result<Option<&R>> {
         if !self.0.contains_key(id)
-            && let Some(row) = rows::one(tx, id)?
+            && let Some(row) = row::one(tx, id)?
         {
             self.keep(row);
         }
@@ -155,9 +155,9 @@ impl<R: State + Clone + PartialEq> Held<R> {
             .map(|(stored, now)| (stored, now))
             .collect();
         if changed.len() > FEW {
-            return rows::change(tx, &changed);
+            return row::change(tx, &changed);
         }
-        changed.chunks(1).try_for_each(|one| rows::change(tx, one))
+        changed.chunks(1).try_for_each(|one| row::change(tx, one))
     }
 }
 

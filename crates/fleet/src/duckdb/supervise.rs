@@ -5,9 +5,9 @@ use lavra_db::Clock;
 use lavra_db::duckdb::{self, Connection};
 use lavra_tasks::model::Token;
 
-use super::rows::Table;
+use super::row::Table;
 use super::step::Writing;
-use super::{DuckDb, all, exists, first, rows, setting};
+use super::{DuckDb, adjust, all, exists, first, row};
 use crate::error::Result;
 use crate::machine::Step;
 use crate::machine::worker::{self, View};
@@ -33,7 +33,7 @@ impl Supervises for DuckDb {
 
     async fn storing(&self, mission: &MissionId, token: Token) -> Result<Option<Mission>> {
         let id = mission.clone();
-        let job = move |connection: &Connection| rows::one::<Mission>(connection, &id.0);
+        let job = move |connection: &Connection| row::one::<Mission>(connection, &id.0);
         let found = self.duck.read("look at a mission", job).await?;
         Ok(found.filter(|mission| mission.token == Some(token)))
     }
@@ -61,7 +61,7 @@ impl Supervises for DuckDb {
             let is_written = write(tx, &clock, &view, None, &step)?;
             Ok(if is_written { Opened::With(Box::new(proxy.clone())) } else { Opened::Lost })
         };
-        Ok(self.duck.write("begin a session", job).await?)
+        Ok(self.duck.write("open a worker's session", job).await?)
     }
 
     async fn assign(&self, worker: &WorkerId, token: Token) -> Result<Assigned> {
@@ -82,7 +82,7 @@ impl Supervises for DuckDb {
                 Assigned::Lost
             })
         };
-        Ok(self.duck.write("take the next mission", job).await?)
+        Ok(self.duck.write("assign a mission", job).await?)
     }
 }
 
@@ -103,17 +103,17 @@ fn write(
 
 /// The worker with what it holds, if it has this token.
 fn view(connection: &Connection, id: &WorkerId, token: Token) -> duckdb::Result<Option<View>> {
-    let found = rows::one::<Worker>(connection, &id.0)?;
+    let found = row::one::<Worker>(connection, &id.0)?;
     let Some(worker) = found.filter(|worker| worker.token == Some(token)) else {
         return Ok(None);
     };
     let mission = match &worker.current_mission_id {
-        Some(mission) => rows::one(connection, &mission.0)?,
+        Some(mission) => row::one(connection, &mission.0)?,
         None => None,
     };
     // A worker has at most one, and it is the last that it was given.
     let last = match &worker.last_proxy_id {
-        Some(proxy) => rows::one::<Proxy>(connection, &proxy.0)?,
+        Some(proxy) => row::one::<Proxy>(connection, &proxy.0)?,
         None => None,
     };
     let waits = format!("SELECT 1 FROM public.missions WHERE {IN_QUEUE} LIMIT 1");
@@ -121,7 +121,7 @@ fn view(connection: &Connection, id: &WorkerId, token: Token) -> duckdb::Result<
         mission,
         proxy: last.filter(|proxy| proxy.in_use_by_worker_id.as_ref() == Some(id)),
         has_queue: exists(connection, &waits, [])?,
-        mode: setting::control(connection)?.mode,
+        mode: adjust::control(connection)?.mode,
         worker,
     }))
 }
@@ -144,12 +144,12 @@ fn first_of_the_queue(tx: &Connection) -> duckdb::Result<Option<Mission>> {
            AND queued_at = (SELECT min(queued_at) FROM public.missions WHERE {IN_QUEUE})"
     );
     let id: Option<Option<String>> = first(tx, &sql, [], |row| row.get(0))?;
-    id.flatten().map_or(Ok(None), |id| rows::one(tx, &id))
+    id.flatten().map_or(Ok(None), |id| row::one(tx, &id))
 }
 
 fn proxies(tx: &Connection) -> duckdb::Result<Vec<Proxy>> {
     let sql = format!("SELECT to_json(r)::VARCHAR FROM {} r ORDER BY r.id", Proxy::READ);
-    all(tx, &sql, [], rows::read)
+    all(tx, &sql, [], row::read)
 }
 
 /// A free one by `luck`; not the one before, unless it is the only one that is active.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use lavra_db::duckdb::{self, Connection};
 use lavra_db::micros;
 
-use super::{DuckDb, exists, first, run};
+use super::{DuckDb, change, exists, first, run};
 use crate::error::Result;
 use crate::store::{Edit, Edited, NewProxy, NewWorker, NewWriter, Thing, Things};
 
@@ -64,6 +64,11 @@ impl Things for DuckDb {
     }
 
     async fn edit(&self, thing: &Thing, edit: Edit) -> Result<Edited> {
+        let operation = match thing {
+            Thing::Worker(_) => "change a worker",
+            Thing::Proxy(_) => "change a proxy",
+            Thing::Writer(_) => "change a writer",
+        };
         let (thing, now) = (thing.clone(), micros(self.now()));
         let job = move |tx: &Connection| {
             if let Some(name) = &edit.name
@@ -87,7 +92,7 @@ impl Things for DuckDb {
                                WHERE id = $1";
                     let params =
                         duckdb::params![id, name, url, active, storage_domain, secret, now];
-                    run(tx, sql, params)?
+                    change(tx, sql, params)?
                 }
                 Thing::Proxy(_) => {
                     let sql = "UPDATE public.proxies SET name = coalesce($2, name),
@@ -97,32 +102,41 @@ impl Things for DuckDb {
                                    active = coalesce($7, active),
                                    fail_count = CASE WHEN $7 THEN 0 ELSE fail_count END
                                WHERE id = $1";
-                    run(tx, sql, duckdb::params![id, name, host, port, username, secret, active])?
+                    change(
+                        tx,
+                        sql,
+                        duckdb::params![id, name, host, port, username, secret, active],
+                    )?
                 }
                 Thing::Writer(_) => {
                     let sql = "UPDATE public.writers SET name = coalesce($2, name),
                                    url = coalesce($3, url), active = coalesce($4, active),
                                    api_key = coalesce($5, api_key), updated_at = make_timestamp($6)
                                WHERE id = $1";
-                    run(tx, sql, duckdb::params![id, name, url, active, secret, now])?
+                    change(tx, sql, duckdb::params![id, name, url, active, secret, now])?
                 }
             };
             Ok(if changed > 0 { Edited::Done } else { Edited::NotFound })
         };
-        Ok(self.duck.write("change a worker, proxy or writer", job).await?)
+        Ok(self.duck.write(operation, job).await?)
     }
 
     async fn remove(&self, thing: &Thing) -> Result<Edited> {
+        let operation = match thing {
+            Thing::Worker(_) => "remove a worker",
+            Thing::Proxy(_) => "remove a proxy",
+            Thing::Writer(_) => "remove a writer",
+        };
         let thing = thing.clone();
         let job = move |tx: &Connection| {
             if let Some(why) = in_use(tx, &thing)? {
                 return Ok(Edited::InUse(why));
             }
             let sql = format!("DELETE FROM {} WHERE id = $1", table(&thing));
-            let removed = run(tx, &sql, (thing.id(),))?;
+            let removed = change(tx, &sql, (thing.id(),))?;
             Ok(if removed > 0 { Edited::Done } else { Edited::NotFound })
         };
-        Ok(self.duck.write("remove a worker, proxy or writer", job).await?)
+        Ok(self.duck.write(operation, job).await?)
     }
 
     async fn tested(&self, thing: &Thing, ok: bool) -> Result<()> {
@@ -132,7 +146,7 @@ impl Things for DuckDb {
             table(thing)
         );
         let id = thing.id().to_owned();
-        let job = move |tx: &Connection| run(tx, &sql, (&id, now, ok)).map(|_| ());
+        let job = move |tx: &Connection| run(tx, &sql, (&id, now, ok));
         Ok(self.duck.write("note a test", job).await?)
     }
 
@@ -143,7 +157,7 @@ impl Things for DuckDb {
         };
         let sql = format!("SELECT {column} FROM {} WHERE id = $1", table(thing));
         let id = thing.id().to_owned();
-        let found = self.select("read a secret", &sql, (id,), |row| row.get(0)).await?;
+        let found = self.select("read a secret's reference", &sql, (id,), |row| row.get(0)).await?;
         Ok(found.into_iter().next().flatten())
     }
 }

@@ -71,7 +71,7 @@ pub struct Entry {
     pub at: Timestamp,
 }
 
-/// Whether a mission may go from one state to another: the specification's table 4.1, and the three of ours.
+/// Whether a mission may go from one state to another: the specification's table, and the three of ours.
 pub fn mission_may(from: MissionStatus, to: MissionStatus) -> bool {
     use MissionStatus::{Canceled, Completed, Failed, Queued, Running};
     matches!(
@@ -82,7 +82,7 @@ pub fn mission_may(from: MissionStatus, to: MissionStatus) -> bool {
     )
 }
 
-/// Whether a worker may: the specification's table 4.2, and the two of ours.
+/// Whether a worker may: the specification's table, and the two of ours.
 pub fn worker_may(from: WorkerStatus, to: WorkerStatus) -> bool {
     use WorkerStatus::{Error, Idle, Initializing, Ready, Scraping};
     matches!(

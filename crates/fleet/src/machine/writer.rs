@@ -105,7 +105,27 @@ pub fn after(
         (Ask::Status, Reply::Write(report)) => draft.job_is(report, settings),
         // It does not know the job: the same is sent again.
         (Ask::Status, Reply::Unknown) => Some(draft.send_again()),
-        _ => None,
+        (Ask::Process, Reply::Unknown) => {
+            let message = "404: it has no POST /process".to_owned();
+            draft.trouble(ask, &Trouble::Away { code: ErrorCode::Error300, message }, settings)
+        }
+        // Answers to other questions.
+        (
+            Ask::Process,
+            Reply::Done
+            | Reply::Session(_)
+            | Reply::Started { .. }
+            | Reply::Job { .. }
+            | Reply::Write(_),
+        )
+        | (
+            Ask::Status,
+            Reply::Done
+            | Reply::Session(_)
+            | Reply::Started { .. }
+            | Reply::Job { .. }
+            | Reply::Accepted { .. },
+        ) => None,
     }
 }
 
@@ -182,10 +202,9 @@ impl Draft {
         self.done()
     }
 
+    /// What was wrong stays until it is accepted: it is told once, however often it is sent.
     fn send_again(mut self) -> Step {
         self.mission.writer_accepted_at = None;
-        self.mission.error_code = None;
-        self.mission.error_message = None;
         self.mission.next_attempt_at = None;
         self.mission.waiting = Some(Waiting::Writer);
         self.done()

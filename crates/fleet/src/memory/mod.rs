@@ -1,10 +1,16 @@
 //! The store in memory, for simulations: the answers of the databases without one, under a clock
 //! that can be stopped. It is held to the same contract.
 
-mod orchestrators;
-mod people;
+mod adjust;
+mod glance;
+mod lease;
+mod read;
 mod report;
+mod step;
+mod supervise;
 mod tables;
+mod thing;
+mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,10 +26,7 @@ use crate::model::{
     WriterId,
 };
 use crate::settings::Adjustable;
-use crate::store::{Control, Counts, Thing};
-
-/// The most missions that one lease takes for the writer.
-pub(crate) const WRITES: usize = 200;
+use crate::store::{Control, Counts, Store, Thing};
 
 /// The fleet's tables, in memory. Clones are the same tables.
 #[derive(Clone, Debug)]
@@ -151,4 +154,10 @@ impl Memory {
 
 fn whole_microseconds(time: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time)
+}
+
+impl Store for Memory {
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
 }

@@ -1,16 +1,39 @@
-//! The reports of section 10.3.
+//! The reports of the specification.
 
 use std::cmp::Reverse;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Tables;
+use super::{Memory, Tables};
+use crate::error::Result;
 use crate::model::{EventKind, LogEntry, LogId, Proxy, Worker};
 use crate::report::{Failure, Performance, ProxyTrouble, Window};
+use crate::store::Reports;
 
 fn says(entry: &LogEntry, name: &str, value: &str) -> bool {
     entry.details.get(name).and_then(Value::as_str) == Some(value)
+}
+
+#[async_trait]
+impl Reports for Memory {
+    async fn failures(
+        &self,
+        window: Window,
+        before: Option<(Timestamp, LogId)>,
+        limit: usize,
+    ) -> Result<Vec<Failure>> {
+        Ok(self.tables().failures(window, before.as_ref(), limit))
+    }
+
+    async fn performance(&self, window: Window) -> Result<Vec<Performance>> {
+        Ok(self.tables().performance(window))
+    }
+
+    async fn troubled_proxies(&self, window: Window) -> Result<Vec<ProxyTrouble>> {
+        Ok(self.tables().troubled_proxies(window))
+    }
 }
 
 impl Tables {
@@ -18,7 +41,7 @@ impl Tables {
         self.logs.iter().filter(move |entry| window.has(entry.timestamp))
     }
 
-    pub(super) fn failures(
+    fn failures(
         &self,
         window: Window,
         before: Option<&(Timestamp, LogId)>,
@@ -46,7 +69,7 @@ impl Tables {
         failures.take(limit).collect()
     }
 
-    pub(super) fn performance(&self, window: Window) -> Vec<Performance> {
+    fn performance(&self, window: Window) -> Vec<Performance> {
         let of = |worker: &Worker| {
             let (mut done, mut failed, mut durations) = (0, 0, Vec::new());
             for entry in self.within(window).filter(|e| says(e, "worker_id", &worker.id.0)) {
@@ -73,7 +96,7 @@ impl Tables {
         self.workers.values().filter_map(of).collect()
     }
 
-    pub(super) fn troubled_proxies(&self, window: Window) -> Vec<ProxyTrouble> {
+    fn troubled_proxies(&self, window: Window) -> Vec<ProxyTrouble> {
         let mut proxies: Vec<&Proxy> = self.proxies.values().collect();
         proxies.sort_by_key(|proxy| (Reverse(proxy.fail_count), &proxy.id));
         let count = |proxy: &Proxy, event| {

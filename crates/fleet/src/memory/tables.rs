@@ -250,9 +250,8 @@ pub(super) fn counted<'a>(counts: &'a mut Counts, mission: &Mission) -> &'a mut 
 }
 
 pub(super) fn matches(mission: &Mission, filter: &Filter) -> bool {
-    let is = |wanted: bool| wanted;
     let in_bank = mission.status == MissionStatus::Queued && mission.queued_at.is_none();
-    is(filter.ids.is_empty() || filter.ids.contains(&mission.id))
+    (filter.ids.is_empty() || filter.ids.contains(&mission.id))
         && filter.status.is_none_or(|status| mission.status == status)
         && filter.in_bank.is_none_or(|wanted| in_bank == wanted)
         && filter.checkpoint.is_none_or(|wanted| mission.checkpoint == Some(wanted))

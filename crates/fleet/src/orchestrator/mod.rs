@@ -11,7 +11,7 @@ mod run;
 mod storing;
 mod working;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ use lavra_tasks::model::{ProcessId, Token};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::run::Ended;
 use crate::api::{Transport, Trouble};
 use crate::bell::{Bell, Ears};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keys::Keys;
 use crate::machine::Step;
 use crate::model::{MissionId, MissionStatus};
@@ -96,7 +96,7 @@ impl Orchestrator {
     /// as they are: sessions stand, jobs run.
     pub async fn supervise(&self, stop: &CancellationToken) -> Result<()> {
         let (hand, mut handed) = mpsc::unbounded_channel();
-        let mut loops = Loops { hand, running: JoinSet::new(), known: BTreeMap::new() };
+        let mut loops = Loops::new(hand);
         let mut ears = self.bell.ears();
         while !stop.is_cancelled() {
             ears.forget();
@@ -122,8 +122,8 @@ impl Orchestrator {
                     Some((mission, token)) = handed.recv() => {
                         loops.start(Held::Mission(mission), token, self);
                     }
-                    Some(ended) = loops.running.join_next() => {
-                        if loops.ended(ended.ok()) {
+                    Some(ended) = loops.running.join_next_with_id() => {
+                        if loops.ended(ended) {
                             break;
                         }
                     }
@@ -235,12 +235,18 @@ type Hand = mpsc::UnboundedSender<(MissionId, Token)>;
 struct Loops {
     /// For what one loop leaves to the next: missions whose data is there.
     hand: Hand,
-    running: JoinSet<(Held, Token)>,
+    running: JoinSet<()>,
+    /// What each that runs is for.
+    started: HashMap<Id, (Held, Token)>,
     /// With which token each runs, and how it is told to stop.
     known: BTreeMap<Held, (Token, CancellationToken)>,
 }
 
 impl Loops {
+    fn new(hand: Hand) -> Self {
+        Self { hand, running: JoinSet::new(), started: HashMap::new(), known: BTreeMap::new() }
+    }
+
     /// Drops the loops of what is no longer held, or held under another token.
     fn keep(&mut self, held: &BTreeMap<Held, Token>) {
         self.known.retain(|what, (token, stop)| {
@@ -270,7 +276,8 @@ impl Loops {
         let stop = CancellationToken::new();
         self.known.insert(what.clone(), (token, stop.clone()));
         let (orchestrator, hand) = (orchestrator.clone(), self.hand.clone());
-        self.running.spawn(async move {
+        let held = (what.clone(), token);
+        let running = self.running.spawn(async move {
             let ended = match &what {
                 Held::Worker(id) => orchestrator.work(id, token, &hand, &stop).await,
                 Held::Mission(id) => orchestrator.store_mission(id, token, &stop).await,
@@ -279,15 +286,24 @@ impl Loops {
                 tracing::error!(%error, ?what, "it is left alone for a moment");
                 tokio::time::sleep(PAUSE).await;
             }
-            (what, token)
         });
+        self.started.insert(running.id(), held);
     }
 
-    /// Whether it was a worker's: those end only when they are to be leased anew.
-    fn ended(&mut self, ended: Option<(Held, Token)>) -> bool {
-        let Some((what, token)) = ended else { return false };
+    /// Whether it was a worker's: those end only when they are to be leased anew. One that panicked
+    /// is left until the next turn.
+    fn ended(&mut self, ended: Result<(Id, ()), JoinError>) -> bool {
+        let (id, panicked) = match ended {
+            Ok((id, ())) => (id, None),
+            Err(error) => (error.id(), Some(error)),
+        };
+        let Some((what, token)) = self.started.remove(&id) else { return false };
         if self.known.get(&what).is_some_and(|(known, _)| *known == token) {
             self.known.remove(&what);
+        }
+        if let Some(error) = panicked {
+            tracing::error!(%error, ?what, "its loop panicked; another one is started");
+            return false;
         }
         matches!(what, Held::Worker(_))
     }
@@ -300,12 +316,6 @@ impl Loops {
         }
         let all = async { while self.running.join_next().await.is_some() {} };
         drop(tokio::time::timeout(GRACE, all).await);
-    }
-}
-
-impl From<tokio::task::JoinError> for Error {
-    fn from(error: tokio::task::JoinError) -> Self {
-        Self::Unreadable(error.to_string())
     }
 }
 

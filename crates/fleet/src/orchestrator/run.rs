@@ -24,7 +24,7 @@ pub struct Ended {
 }
 
 impl Orchestrator {
-    /// Says that the fleet runs, and waits until nothing is queued or running (6.7), or someone
+    /// Says that the fleet runs, and waits until nothing is queued or running, or someone
     /// drains or stops it; then until all sessions are closed. Supervising is not done here.
     pub async fn run(
         &self,
@@ -35,7 +35,7 @@ impl Orchestrator {
         let before = self.patiently(|| self.store.control()).await?;
         // Whoever goes on with a run that someone is stopping goes on with stopping it.
         if before.mode == Mode::Off || before.task_id != task {
-            self.set_mode(Mode::Run, task).await?;
+            self.set_mode(Mode::Run, task, before.task_id).await?;
         }
         let mut ears = self.bell.ears();
         let was_stopped = loop {
@@ -55,33 +55,43 @@ impl Orchestrator {
                 () = tokio::time::sleep(self.timing.polling_queue) => {}
                 () = ears.queue_or_work() => {}
                 () = stop.cancelled(), if mode != Mode::Stop => {
-                    self.set_mode(Mode::Stop, task).await?;
+                    if !self.set_mode(Mode::Stop, task, task).await? {
+                        // Another run has begun: what it does is its own.
+                        break true;
+                    }
                 }
             }
         };
-        self.set_mode(Mode::Off, task).await?;
+        self.set_mode(Mode::Off, task, task).await?;
         let unclosed = self.until_closed().await?;
         let counts = self.patiently(|| self.store.counts()).await?;
         Ok(Ended { counts, unclosed, was_stopped })
     }
 
-    /// What the orchestrators of all processes are to do from now on.
-    pub async fn set_mode(&self, mode: Mode, task_id: Option<TaskId>) -> Result<()> {
+    /// What the orchestrators of all processes are to do from now on, unless another run than
+    /// `seen` has said something since; whether it was said.
+    pub async fn set_mode(
+        &self,
+        mode: Mode,
+        task_id: Option<TaskId>,
+        seen: Option<TaskId>,
+    ) -> Result<bool> {
         let control = Control { mode, task_id };
-        self.patiently(|| self.store.set_control(control)).await?;
+        let is_said = self.patiently(|| self.store.set_control(control, seen)).await?;
         self.bell.work();
-        Ok(())
+        Ok(is_said)
     }
 
     /// Waits until every worker is idle, as long as a session may take to be closed.
     async fn until_closed(&self) -> Result<usize> {
         let Timing { stop_patience, close_patience, stale, .. } = self.timing;
-        let patience = stop_patience + close_patience * 2 + stale * 2;
-        let until = Instant::now() + patience;
+        let patience = close_patience.saturating_add(stale).saturating_mul(2);
+        // As good as never where no clock goes that far.
+        let until = Instant::now().checked_add(patience.saturating_add(stop_patience));
         loop {
             let workers = self.patiently(|| self.store.workers()).await?;
             let open = workers.iter().filter(|worker| worker.status != WorkerStatus::Idle).count();
-            if open == 0 || Instant::now() >= until {
+            if open == 0 || until.is_some_and(|until| Instant::now() >= until) {
                 return Ok(open + workers.iter().filter(|worker| worker.unclosed).count());
             }
             let look = (self.timing.polling_session / 10).max(Duration::from_millis(20));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use lavra_db::tokio_postgres::types::Type;
 
-use super::conditions::Conditions;
+use super::condition::Conditions;
 use super::{Postgres, get, refused};
 use crate::code::ErrorCode;
 use crate::error::Result;

@@ -12,9 +12,8 @@ use lavra_tasks::model::{ProcessId, Token};
 
 use super::{Lock, Postgres, TAKE_LOCK, get};
 use crate::error::Result;
-use crate::memory::WRITES;
 use crate::model::{MissionId, WorkerId};
-use crate::store::{Leased, Leases};
+use crate::store::{Leased, Leases, WRITES};
 
 /// All parts see the tables as they were before, so what is taken is added to what was held.
 const LEASE: &str = "
@@ -88,7 +87,7 @@ UPDATE public.missions SET held_by = NULL WHERE held_by = $1 AND status = 'runni
 #[async_trait]
 impl Leases for Postgres {
     async fn lease(&self, process: ProcessId, stale: Duration) -> Result<Leased> {
-        let operation = "renew the process's row";
+        let operation = "take a share of the fleet";
         let mut transaction = self.pg.transaction(operation).await?;
         let lock = Lock::Leases.number();
         transaction.query(TAKE_LOCK, &[(&lock as _, Type::INT8)]).await?;

@@ -5,16 +5,16 @@
 //! Whoever locks rows of several tables does so in one order: workers, missions, proxies, each by
 //! id. Locks are `FOR NO KEY UPDATE`: a log entry that refers to a mission does not wait for them.
 
-mod claim;
-mod conditions;
+mod adjust;
+mod condition;
 mod glance;
 mod lease;
 mod read;
 mod report;
 mod row;
-mod settings;
 mod step;
-mod things;
+mod supervise;
+mod thing;
 mod wish;
 
 use std::time::Duration;

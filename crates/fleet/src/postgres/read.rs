@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use lavra_db::Param;
 use lavra_db::tokio_postgres::types::Type;
 
-use super::conditions::Conditions;
+use super::condition::Conditions;
 use super::row::{self, FromRow};
 use super::{Postgres, get, refused};
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! The reports of the specification's section 10.3, with the window as a parameter.
+//! The reports of the specification, with the window as a parameter.
 
 use async_trait::async_trait;
 use jiff::Timestamp;

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use lavra_db::tokio_postgres::types::Type;
 use serde_json::Value;
 
-use super::conditions::Conditions;
+use super::condition::Conditions;
 use super::{Lock, Postgres, TAKE_LOCK, get, refused};
 use crate::error::{Error, Result};
 use crate::machine::mission::Wish;

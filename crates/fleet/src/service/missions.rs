@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Fleet;
+use super::{Fleet, is_there};
 use crate::bank::{self, Wanted};
 use crate::error::{Error, Result};
 use crate::machine::mission::{Wish, refusal};
@@ -60,7 +60,7 @@ impl Fleet {
     /// The same under an id of the caller's: once, however often it is asked for.
     pub async fn copy_as(&self, new: MissionId, id: &MissionId, queue: bool) -> Result<MissionId> {
         let old = self.mission(id).await?;
-        if self.mission(&new).await.is_err() {
+        if !is_there(self.mission(&new).await)? {
             let copy = NewMission {
                 id: new.clone(),
                 date_start: old.date_start,

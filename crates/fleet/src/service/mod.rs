@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::{Http, Transport};
 use crate::bell::Bell;
 use crate::duckdb::DuckDb;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keys::{KeySource, Sealed};
 use crate::model::{Proxy, Worker, Writer};
 use crate::orchestrator::Orchestrator;
@@ -37,7 +37,7 @@ pub struct Fleet {
     pub timing: Timing,
     /// What is asked for through a proxy to test it.
     pub proxy_test_url: Arc<str>,
-    leases: Leases,
+    pub(crate) leases: Leases,
 }
 
 /// The fleet at a glance.
@@ -100,5 +100,14 @@ impl Fleet {
         self.store.set_settings(settings.check()?).await?;
         self.bell.work();
         Ok(())
+    }
+}
+
+/// Whether what was looked for is there; trouble in looking is no answer.
+fn is_there<T>(found: Result<T>) -> Result<bool> {
+    match found {
+        Ok(_) => Ok(true),
+        Err(Error::NotFound { .. }) => Ok(false),
+        Err(error) => Err(error),
     }
 }

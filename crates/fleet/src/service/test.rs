@@ -14,6 +14,7 @@ use crate::store::Thing;
 
 /// How long something that is tested may take to answer: somebody waits for it.
 pub(crate) const LONGEST_TEST: Duration = Duration::from_secs(10);
+const LEASE: &str = "fleet-tests";
 
 /// Whether a worker, proxy or writer answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,21 +77,27 @@ impl Fleet {
 
     /// Tests all that are active now and then, until `stop`; of several processes one does.
     pub async fn test_now_and_then(self, stop: CancellationToken) {
-        let holder = self.store.clock().new_id();
+        let me = self.store.clock().new_id();
+        let mut held = None;
         loop {
             tokio::select! {
                 () = tokio::time::sleep(self.timing.test_every) => {}
-                () = stop.cancelled() => return,
+                () = stop.cancelled() => break,
             }
-            let term = self.timing.test_every * 2;
-            let tested = match self.leases.acquire("fleet_tests", holder, term).await {
-                Ok(Some(_)) => self.test_all().await.map(|_| ()),
-                Ok(None) => Ok(()),
+            let term = self.timing.test_every.saturating_mul(2);
+            let tested = match self.leases.acquire(LEASE, me, term).await {
+                Ok(lease) => {
+                    held = lease;
+                    if held.is_some() { self.test_all().await.map(|_| ()) } else { Ok(()) }
+                }
                 Err(error) => Err(error.into()),
             };
             if let Err(error) = tested {
                 tracing::warn!(%error, "workers, proxies and writers are not tested");
             }
+        }
+        if let Some(lease) = held {
+            let _expires_anyway = self.leases.release(&lease).await;
         }
     }
 }

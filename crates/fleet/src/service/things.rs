@@ -3,8 +3,8 @@
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::Fleet;
 use super::fields::{address, domain, host, key, name, port, username};
+use super::{Fleet, is_there};
 use crate::error::{Error, Result};
 use crate::model::{Proxy, ProxyId, Worker, WorkerId, Writer, WriterId};
 use crate::store::{Edit, Edited, NewProxy, NewWorker, NewWriter, Thing};
@@ -56,7 +56,7 @@ impl Fleet {
 
     /// The same under an id of the caller's: once, however often it is asked for.
     pub async fn add_worker_as(&self, id: WorkerId, order: Service) -> Result<WorkerId> {
-        if self.worker(&id).await.is_ok() {
+        if is_there(self.worker(&id).await)? {
             return Ok(id);
         }
         let thing = Thing::Worker(id.clone());
@@ -82,23 +82,22 @@ impl Fleet {
 
     /// The same under an id of the caller's: once, however often it is asked for.
     pub async fn add_proxy_as(&self, id: ProxyId, order: ProxyOrder) -> Result<ProxyId> {
-        if self.proxy(&id).await.is_ok() {
+        if is_there(self.proxy(&id).await)? {
             return Ok(id);
         }
         let thing = Thing::Proxy(id.clone());
-        let password = match &order.password {
-            Some(password) => Some(self.keys.seal(&thing, password).await?),
-            None => None,
-        };
-        let new = NewProxy {
+        let mut new = NewProxy {
             id: id.clone(),
             name: name(&order.name, 200)?,
             host: host(&order.host)?,
             port: order.port.map(port).transpose()?,
             username: order.username.as_deref().map(username).transpose()?.flatten(),
-            password,
+            password: None,
             active: true,
         };
+        if let Some(password) = &order.password {
+            new.password = Some(self.keys.seal(&thing, password).await?);
+        }
         let name = new.name.clone();
         let added = self.store.add_proxy(new).await?;
         self.settle(&thing, added, &name, "").await?;
@@ -111,7 +110,7 @@ impl Fleet {
 
     /// The same under an id of the caller's: once, however often it is asked for.
     pub async fn add_writer_as(&self, id: WriterId, order: Service) -> Result<WriterId> {
-        if self.writer(&id).await.is_ok() {
+        if is_there(self.writer(&id).await)? {
             return Ok(id);
         }
         let thing = Thing::Writer(id.clone());
@@ -144,7 +143,7 @@ impl Fleet {
             (None, Some(secret)) => Some(secret.clone()),
             (None, None) => None,
         };
-        let mut edit = Edit {
+        let edit = Edit {
             name: changes.name.as_deref().map(|text| name(text, most)).transpose()?,
             url: changes.url.as_deref().map(address).transpose()?,
             storage_domain: changes.storage_domain.as_deref().map(domain).transpose()?,
@@ -154,11 +153,15 @@ impl Fleet {
             secret: None,
             active: changes.active,
         };
-        if let Some(secret) = secret {
-            edit.secret = Some(self.keys.seal(thing, &secret).await?);
+        if secret.is_some() {
+            self.keys.to_seal()?;
         }
         let (name, url) = (edit.name.clone(), edit.url.clone());
-        let edited = self.store.edit(thing, edit).await?;
+        let mut edited = self.store.edit(thing, edit).await?;
+        // One that is refused leaves the secret that was there.
+        if let (Some(secret), Edited::Done) = (secret, &edited) {
+            edited = self.keys.replace(thing, &secret).await?;
+        }
         self.bell.work();
         Self::told(thing, edited, &name.unwrap_or_default(), &url.unwrap_or_default())
     }

@@ -5,6 +5,8 @@
 
 mod contract;
 mod flat;
+mod orchestrator;
 mod same_as_memory;
 mod schema;
+mod service;
 mod support;

@@ -178,7 +178,7 @@ impl Both {
     /// Enough of everything for something to happen.
     async fn begin(&mut self) {
         let control = Control { mode: Mode::Run, task_id: None };
-        self.same(|store| store.set_control(control)).await;
+        self.same(|store| store.set_control(control, None)).await;
         let mut dice = Dice(1);
         for _ in 0..60 {
             self.add_thing(&mut dice).await;

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use jiff::civil::date;
 use jiff::{Timestamp, ToSpan};
-use lavra_db::{Database, Duck, Migration, Pg, Schema, Target, migrate};
-use lavra_fleet::DuckDb;
-use lavra_fleet::Postgres;
+use lavra_db::{Database, Duck, Keyring, Migration, Pg, Schema, Secrets, Target, migrate};
 use lavra_fleet::machine::mission::Wish;
 use lavra_fleet::machine::worker::View;
 use lavra_fleet::machine::{Guard, Step};
@@ -16,10 +14,12 @@ use lavra_fleet::model::{
     Checkpoint, LogEntry, MediaType, Mission, MissionId, MissionStatus, Proxy, ProxyId, SessionId,
     Worker, WorkerId, WorkerStatus, WriterId,
 };
+use lavra_fleet::settings::Timing;
 use lavra_fleet::store::{
     Edited, Filter, Leased, LogFilter, NewMission, NewProxy, NewWorker, NewWriter, Opened, Opening,
     Store,
 };
+use lavra_fleet::{DuckDb, Fleet, Postgres};
 use lavra_tasks::model::{ProcessId, Token};
 use lavra_testkit::{PGBOUNCER, POSTGRES, Server, prove_sessions};
 use tempfile::TempDir;
@@ -113,6 +113,24 @@ impl World {
             Place::Server { pg, .. } => pg,
             Place::File { .. } | Place::Memory => panic!("it is no server"),
         }
+    }
+
+    pub(crate) fn database(&self) -> Database {
+        match &self.place {
+            Place::Server { pg, .. } => Database::Postgres(pg.clone()),
+            Place::File { duck, .. } => Database::Duck(duck.clone()),
+            Place::Memory => panic!("it is no database"),
+        }
+    }
+
+    /// The fleet as people have it, with a key for secrets.
+    pub(crate) fn as_people_have_it(&self, timing: &Timing) -> Fleet {
+        let (database, key) = (self.database(), Keyring::generate());
+        let source = move |_| {
+            let keyring = Keyring::parse(&key.clone().into())?;
+            Ok(Some(Secrets::new(database.clone(), keyring)))
+        };
+        Fleet::open(&self.database(), Box::new(source), *timing).unwrap()
     }
 
     pub(crate) async fn execute(&self, sql: &str) {

@@ -1,4 +1,4 @@
-//! Doubles of the Worker API and of the Writer API (9.1 and 9.2 of the orchestrator's seed).
+//! Doubles of the Worker API and of the Writer API (as the specification has them).
 //!
 //! A fleet is a pure function of its seed, its configuration, its switches and what was asked of it when:
 //! time is an argument, so a simulation can run a day in a moment and again exactly so. What sessions, jobs

@@ -1,4 +1,4 @@
-//! A worker, as 9.1 of the specification describes it.
+//! A worker, as the specification of the Worker API describes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! A writer, as 9.2 of the specification describes it. It stores nothing but that it did.
+//! A writer, as the specification of the Writer API describes it. It stores nothing but that it did.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

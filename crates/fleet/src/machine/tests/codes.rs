@@ -1,4 +1,6 @@
-//! Error codes and who is to blame, as in 7.
+//! Error codes and who is to blame.
+
+use jiff::SignedDuration;
 
 use super::{Scene, away, ready, written};
 use crate::api::{JobStatus, Reply, SessionStatus, Trouble, WriteReport, WriteStatus};
@@ -153,6 +155,36 @@ fn error301_and_error302_before_it_accepts_are_a_wait_that_spends_nothing() {
         scene.accepted();
         assert_eq!(scene.mission().error_code, None);
     }
+}
+
+#[test]
+fn error300_a_writer_without_an_address_for_jobs_is_waited_for() {
+    let mut scene = Scene::storing();
+    let begun = scene.now;
+    let mut sent = 0;
+    while scene.now < begun + SignedDuration::from_hours(1) {
+        match scene.write_settled() {
+            writer::Todo::Until(_, Waiting::Writer) => scene.pass(10),
+            _ if scene.write_answer(Reply::Unknown) == writer::Ask::Process => {
+                sent += 1;
+                let next = scene.write_settled();
+                assert!(matches!(next, writer::Todo::Until(_, Waiting::Writer)), "{next:?}");
+            }
+            _ => {}
+        }
+    }
+    assert!((5..30).contains(&sent), "{sent} times in an hour");
+    let mission = scene.mission();
+    assert_eq!((mission.status, mission.retry_count), (MissionStatus::Running, 0));
+    assert_eq!(mission.error_code, Some(ErrorCode::Error300));
+    let told = scene.events().iter().filter(|e| **e == EventKind::WriterFailed).count();
+    assert_eq!(told, 1, "once, not {sent} times");
+    scene.pass(300);
+    while scene.write_answer(Reply::Unknown) == writer::Ask::Process {
+        scene.pass(300);
+    }
+    scene.accepted();
+    assert_eq!(scene.mission().error_code, None);
 }
 
 #[test]

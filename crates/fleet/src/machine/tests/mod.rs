@@ -92,7 +92,7 @@ impl Scene {
             };
             memory.add_missions(vec![new], false).await.unwrap();
             memory.wish(&Filter::default(), Wish::Queue, "user").await.unwrap();
-            memory.set_control(Control { mode: Mode::Run, task_id: None }).await.unwrap();
+            memory.set_control(Control { mode: Mode::Run, task_id: None }, None).await.unwrap();
         });
         let mut scene =
             Self { memory, settings: Settings::default(), now, token: 0, mission, asked: vec![] };
@@ -149,7 +149,7 @@ impl Scene {
     }
 
     fn mode(&self, mode: Mode) {
-        ready(self.memory.set_control(Control { mode, task_id: None })).unwrap();
+        ready(self.memory.set_control(Control { mode, task_id: None }, None)).unwrap();
     }
 
     fn wish(&self, wish: Wish) -> usize {

@@ -1,4 +1,4 @@
-//! The tables of 4.1, 4.2 and 4.3, row by row.
+//! The specification's tables of transitions, row by row.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::machine::{mission_may, worker_may};
 use crate::model::{Checkpoint, CloseReason, EventKind, MissionStatus, Mode, WorkerStatus};
 use crate::store::{Edit, Thing, Things};
 
-// --- 4.1: the mission -----------------------------------------------------------------------------
+// --- the mission ----------------------------------------------------------------------------------
 
 #[test]
 fn mission_novo_to_queued() {
@@ -145,7 +145,7 @@ fn mission_transitions_are_those_of_the_tables_and_no_other() {
     }
 }
 
-// --- 4.2: the worker ------------------------------------------------------------------------------
+// --- the worker -----------------------------------------------------------------------------------
 
 #[test]
 fn worker_idle_to_initializing() {
@@ -263,7 +263,7 @@ fn worker_transitions_are_those_of_the_tables_and_no_other() {
     }
 }
 
-// --- 4.3: the proxy -------------------------------------------------------------------------------
+// --- the proxy ------------------------------------------------------------------------------------
 
 #[test]
 fn proxy_is_deactivated_at_the_third_failure() {

@@ -140,7 +140,7 @@ async fn a_stamp_changes_with_what_the_log_does_not_tell(world: World) {
     let edit = Edit { active: Some(false), ..Edit::default() };
     world.store.edit(&Thing::Proxy(proxy), edit).await.unwrap();
     stamps.push(world.store.stamp().await.unwrap());
-    world.store.set_control(Control { mode: Mode::Run, task_id: None }).await.unwrap();
+    world.store.set_control(Control { mode: Mode::Run, task_id: None }, None).await.unwrap();
     stamps.push(world.store.stamp().await.unwrap());
     let mut settings = world.store.settings().await.unwrap();
     settings.session_limit += 1;

@@ -1,4 +1,4 @@
-//! The reports of the specification's section 10.3.
+//! The reports of the specification.
 
 use jiff::{SignedDuration, Timestamp};
 use lavra_fleet::code::ErrorCode;

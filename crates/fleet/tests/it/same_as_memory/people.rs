@@ -5,7 +5,7 @@ use lavra_fleet::machine::mission::Wish;
 use lavra_fleet::model::{Checkpoint, MediaType, MissionId, Mode};
 use lavra_fleet::settings::{Adjustable, ProxyFailures};
 use lavra_fleet::store::{
-    Control, Edit, Filter, NewMission, NewProxy, NewWorker, NewWriter, Thing,
+    Adjusts, Control, Edit, Filter, NewMission, NewProxy, NewWorker, NewWriter, Thing,
 };
 use lavra_tasks::model::TaskId;
 use uuid::Uuid;
@@ -139,7 +139,7 @@ impl Both {
         } else {
             let mode = if dice.roll(2) == 0 { Mode::Run } else { *dice.pick(Mode::ALL).unwrap() };
             let task_id = (dice.roll(2) == 0).then_some(TaskId(Uuid::from_u128(7)));
-            self.same(|store| store.set_control(Control { mode, task_id })).await;
+            self.say(Control { mode, task_id }).await;
         }
     }
 
@@ -154,6 +154,11 @@ impl Both {
             }
         }
         let control = Control { mode: Mode::Run, task_id: None };
-        self.same(|store| store.set_control(control)).await;
+        self.say(control).await;
+    }
+
+    async fn say(&self, control: Control) {
+        let seen = self.same(Adjusts::control).await.task_id;
+        assert!(self.same(|store| store.set_control(control, seen)).await);
     }
 }

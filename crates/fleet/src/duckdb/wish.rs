@@ -109,7 +109,7 @@ impl Wishes for DuckDb {
             log::append(tx, &clock, entries.iter())?;
             Ok(found.into_iter().map(|found| found.id).collect())
         };
-        Ok(self.duck.write("do what is wished", job).await?)
+        Ok(self.duck.write("do what was wished to missions", job).await?)
     }
 }
 

@@ -5,7 +5,7 @@ use lavra_db::duckdb::{self, Connection};
 use lavra_tasks::model::TaskId;
 use uuid::Uuid;
 
-use super::{DuckDb, first, rows, run, wrong};
+use super::{DuckDb, change, first, row, run, wrong};
 use crate::error::Result;
 use crate::model::Mode;
 use crate::settings::Adjustable;
@@ -27,27 +27,29 @@ pub(super) fn control(connection: &Connection) -> duckdb::Result<Control> {
 impl Adjusts for DuckDb {
     async fn settings(&self) -> Result<Adjustable> {
         let sql = "SELECT adjustable::VARCHAR FROM public.fleet_settings";
-        let found = self.select("read the settings", sql, (), rows::read).await?;
+        let found = self.select("read the fleet's settings", sql, (), row::read).await?;
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
     async fn set_settings(&self, settings: Adjustable) -> Result<()> {
         let job = move |tx: &Connection| {
             let text = serde_json::to_string(&settings).map_err(wrong)?;
-            run(tx, "UPDATE public.fleet_settings SET adjustable = $1", (text,)).map(|_| ())
+            run(tx, "UPDATE public.fleet_settings SET adjustable = $1", (text,))
         };
-        Ok(self.duck.write("change the settings", job).await?)
+        Ok(self.duck.write("change the fleet's settings", job).await?)
     }
 
     async fn control(&self) -> Result<Control> {
-        Ok(self.duck.read("read the orders", control).await?)
+        Ok(self.duck.read("read what the fleet is to do", control).await?)
     }
 
-    async fn set_control(&self, control: Control) -> Result<()> {
-        let sql = "UPDATE public.fleet_settings SET mode = $1, task_id = $2::UUID";
+    async fn set_control(&self, control: Control, seen: Option<TaskId>) -> Result<bool> {
+        let sql = "UPDATE public.fleet_settings SET mode = $1, task_id = $2::UUID
+                   WHERE task_id IS NOT DISTINCT FROM $3::UUID";
+        let (task, seen) = (control.task_id.map(|id| id.0), seen.map(|id| id.0));
         let job = move |tx: &Connection| {
-            run(tx, sql, (control.mode.as_str(), control.task_id.map(|id| id.0))).map(|_| ())
+            change(tx, sql, (control.mode.as_str(), task, seen)).map(|written| written > 0)
         };
-        Ok(self.duck.write("give orders", job).await?)
+        Ok(self.duck.write("say what the fleet is to do", job).await?)
     }
 }

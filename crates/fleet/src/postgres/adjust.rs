@@ -45,12 +45,15 @@ impl Adjusts for Postgres {
         Ok(Control { mode, task_id })
     }
 
-    async fn set_control(&self, control: Control) -> Result<()> {
-        let sql = "INSERT INTO public.fleet_settings (mode, task_id) VALUES ($1, $2)
-                   ON CONFLICT (id) DO UPDATE SET mode = excluded.mode, task_id = excluded.task_id";
-        let (mode, task) = (control.mode.as_str(), control.task_id.map(|id| id.0));
-        let params = [(&mode as _, Type::TEXT), (&task as _, Type::UUID)];
-        self.pg.query("say what the fleet is to do", sql, &params).await?;
-        Ok(())
+    async fn set_control(&self, control: Control, seen: Option<TaskId>) -> Result<bool> {
+        let sql = "INSERT INTO public.fleet_settings AS s (mode, task_id) VALUES ($1, $2)
+                   ON CONFLICT (id) DO UPDATE SET mode = excluded.mode, task_id = excluded.task_id
+                   WHERE s.task_id IS NOT DISTINCT FROM $3
+                   RETURNING s.id";
+        let (task, seen) = (control.task_id.map(|id| id.0), seen.map(|id| id.0));
+        let mode = control.mode.as_str();
+        let params = [(&mode as _, Type::TEXT), (&task as _, Type::UUID), (&seen as _, Type::UUID)];
+        let rows = self.pg.query("say what the fleet is to do", sql, &params).await?;
+        Ok(!rows.is_empty())
     }
 }

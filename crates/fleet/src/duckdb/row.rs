@@ -230,7 +230,7 @@ fn change_one<R: State>(tx: &Connection, columns: &[&Column<R>], after: &R) -> d
         }
     }
     let sql = format!("UPDATE {} SET {} WHERE id = $1", R::NAME, sets.join(", "));
-    run(tx, &sql, params_from_iter(params)).map(|_| ())
+    run(tx, &sql, params_from_iter(params))
 }
 
 fn change_some<R: State>(
@@ -260,7 +260,7 @@ fn change_some<R: State>(
         sets.join(", "),
         kinds.join(", "),
     );
-    run(tx, &sql, (set(&rows)?,)).map(|_| ())
+    run(tx, &sql, (set(&rows)?,))
 }
 
 /// The values that a [`Column`] has.

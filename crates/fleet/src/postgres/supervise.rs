@@ -150,7 +150,7 @@ impl Supervises for Postgres {
     }
 
     async fn storing(&self, mission: &MissionId, token: Token) -> Result<Option<Mission>> {
-        let operation = "read a mission";
+        let operation = "look at a mission";
         let sql =
             "SELECT to_jsonb(m)::text FROM public.missions m WHERE m.id = $1 AND m.token = $2";
         let params = [(&mission.0 as _, Type::TEXT), (&token as _, Type::INT8)];
@@ -160,7 +160,7 @@ impl Supervises for Postgres {
     }
 
     async fn open(&self, opening: Opening) -> Result<Opened> {
-        let operation = "open a session";
+        let operation = "open a worker's session";
         let (id, token) = (&opening.worker.0, opening.token);
         let who = [(id as _, Type::TEXT), (&token as _, Type::INT8)];
         let look = sql(LOOK_TO_OPEN);
