@@ -259,11 +259,13 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("click", async (event) => {
   const source = event.target.closest?.("[data-copy]");
   if (!source) return;
+  // A command for a terminal calls the server where the browser found it.
+  const text = source.dataset.copy.replace("{origin}", location.origin);
   try {
-    await navigator.clipboard.writeText(source.dataset.copy);
+    await navigator.clipboard.writeText(text);
   } catch {
     const area = document.createElement("textarea");
-    area.value = source.dataset.copy;
+    area.value = text;
     document.body.append(area);
     area.select();
     document.execCommand("copy");

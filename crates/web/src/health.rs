@@ -51,7 +51,7 @@ pub(crate) async fn alive() -> Json<Alive> {
 pub(crate) struct Ready {
     /// `ready`, or `degraded`: it works, but somebody should look at the reasons.
     status: &'static str,
-    /// This and all that follows is told to this machine only.
+    /// This and all that follows is told to those who are known: by a key, or on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasons: Option<Vec<String>>,
     /// `duckdb` or `postgres`.

@@ -161,3 +161,13 @@ test("a schedule is made, switched off and removed", async () => {
   assert.equal(await page.getByText("semanal").count(), 0);
   quiet(page);
 });
+
+test("a task's command for a terminal calls the server that shows the page", async () => {
+  const page = await visit(browser);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.goto(place.base + pages.task);
+  await page.locator("[data-copy]").click();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(copied, `curl -s ${place.base}${pages.task.replace("/ui", "")}`);
+  quiet(page);
+});

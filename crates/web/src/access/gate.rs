@@ -27,6 +27,9 @@ use crate::verbs::documented;
 /// A stream ends after so long, so that who opened it is asked again; clients go on from where it was.
 const LONGEST_STREAM: Duration = Duration::from_secs(300);
 
+/// How long a caller is looked for who need not be known.
+const SOON: Duration = Duration::from_secs(1);
+
 /// The token of this visit's forms, also where nobody has logged in.
 #[derive(Clone, Debug)]
 pub(super) struct VisitToken(pub(super) String);
@@ -40,8 +43,7 @@ pub(crate) async fn check(
     let rule = rule(request.method(), matched.map(|path| documented(path.as_str())).as_deref());
     let (parts, body) = request.into_parts();
     let known = match rule {
-        // Answered even while the database does not.
-        Rule::Need(Need::Open) => Ok(without_credentials(&access, &parts)),
+        Rule::Need(Need::Open) => Ok(known_if_soon(&access, &parts).await),
         _ => known(&access, &parts).await.and_then(|known| allowed(&rule, known)),
     };
     let known = match known {
@@ -121,6 +123,12 @@ async fn known(access: &Access, parts: &Parts) -> Result<Option<Known>, Problem>
         return Ok(Some(Known { who, role: key.role, session: Some(cookie.to_owned()) }));
     }
     Ok(without_credentials(access, parts))
+}
+
+/// Who calls where anyone may: it is answered even while the database is not, and whatever is shown.
+async fn known_if_soon(access: &Access, parts: &Parts) -> Option<Known> {
+    let known = tokio::time::timeout(SOON, known(access, parts)).await;
+    known.ok()?.ok()?
 }
 
 async fn by_key(access: &Access, from: IpAddr, text: &str) -> Result<Option<Known>, Problem> {

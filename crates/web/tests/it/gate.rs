@@ -73,12 +73,20 @@ async fn where_a_key_is_required_this_machine_needs_one_too() {
 }
 
 #[tokio::test]
-async fn readiness_tells_its_reasons_to_this_machine_only() {
+async fn readiness_tells_its_reasons_to_those_who_are_known() {
     let server = Server::shaped(Place::file(), known_as("lavra.example")).await;
     let here = server.get("/readyz").await.expect(200);
     assert_eq!((&here["status"], &here["database"]), (&json!("ready"), &json!("duckdb")));
     let outside = server.request(Method::GET, "/readyz").header("Host", "lavra.example");
     assert_eq!(server.send(outside).await.expect(200), json!({"status": "ready"}));
+
+    let server = Server::shaped(Place::file(), |app| App { require_key: true, ..app }).await;
+    assert_eq!(server.get("/readyz").await.expect(200), json!({"status": "ready"}));
+    let with = |key: &str| server.request(Method::GET, "/readyz").bearer_auth(key);
+    let wrong = server.send(with("lavra_wrong")).await.expect(200);
+    assert_eq!(wrong, json!({"status": "ready"}));
+    let viewer = server.put_key(Role::Viewer).await;
+    assert_eq!(server.send(with(&viewer)).await.expect(200)["database"], "duckdb");
 }
 
 #[tokio::test]
