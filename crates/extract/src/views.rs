@@ -103,8 +103,11 @@ pub async fn ensure(database: &Database, source: &Source) -> Result<()> {
             stale.retain(|view| !is_there(&there, view));
             if !stale.is_empty() {
                 let sql: String = stale.iter().map(|view| view.sql(engine)).collect();
-                let sql =
-                    format!("BEGIN; SELECT pg_advisory_xact_lock({ADVISORY_LOCK}); {sql} COMMIT");
+                // Someone who reads a view for hours holds up its change, not the extraction.
+                let sql = format!(
+                    "BEGIN; SET LOCAL lock_timeout = '20s'; SET LOCAL statement_timeout = '60s';
+                     SELECT pg_advisory_xact_lock({ADVISORY_LOCK}); {sql} COMMIT"
+                );
                 let client = pg.client().await?;
                 if let Err(source) = client.batch_execute(&sql).await {
                     let _closed = client.batch_execute("ROLLBACK").await;

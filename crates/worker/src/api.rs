@@ -1,4 +1,4 @@
-//! The Worker API (9.1) over HTTP, and the results it serves.
+//! The Worker API over HTTP, and the results it serves.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

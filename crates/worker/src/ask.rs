@@ -1,7 +1,6 @@
 //! One page, asked for until it is there, or will not be.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -9,7 +8,7 @@ use lavra_extract::breaker;
 use lavra_extract::client::Fetch;
 use lavra_extract::host::{Ended, Host};
 use lavra_extract::reading::{Kind, Reading, read};
-use rand::RngExt as _;
+use lavra_tasks::Backoff;
 
 use crate::config::Timing;
 use crate::machine::Event;
@@ -113,14 +112,9 @@ impl Way {
             if failed >= self.timing.attempts {
                 return Err(Trouble::of(failure.kind, status, &failure.error));
             }
-            tokio::time::sleep(self.backoff(failed)).await;
+            let (first, longest) = self.timing.backoff;
+            let tries = i32::try_from(failed).unwrap_or(i32::MAX);
+            tokio::time::sleep(Backoff { first, longest }.wait(tries)).await;
         }
-    }
-
-    /// The wait after so many failures: doubled each time, and never the same for all.
-    fn backoff(&self, failed: u32) -> Duration {
-        let (first, longest) = self.timing.backoff;
-        let full = first * 2_u32.saturating_pow(failed.saturating_sub(1).min(16));
-        full.min(longest).mul_f64(rand::rng().random_range(0.5..1.0))
     }
 }

@@ -1,4 +1,4 @@
-//! What a caller is told when it cannot be, with the statuses of 9.3.
+//! What a caller is told when it cannot be, with the statuses of the specification.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

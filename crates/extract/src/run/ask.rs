@@ -138,7 +138,8 @@ impl Run {
     /// The wait after so many failures: doubled each time, and never the same for all.
     pub(super) fn backoff(&self, failed: u32) -> Duration {
         let settings = &self.extractor.settings;
-        let full = settings.backoff * 2_u32.saturating_pow(failed.saturating_sub(1).min(16));
+        let doublings = 2_u32.saturating_pow(failed.saturating_sub(1));
+        let full = settings.backoff.saturating_mul(doublings);
         let mut luck = self.luck.lock().unwrap_or_else(PoisonError::into_inner);
         full.min(settings.longest_backoff).mul_f64(luck.random_range(0.5..1.0))
     }

@@ -117,7 +117,8 @@ impl Extract {
         }
         // As it is after a `:retry`, and not after a failure.
         let is_resumed = context.attempt() > 1 && context.retry_count() == 0 && !order.refresh;
-        let retried = order.retry.then(|| order.scope(&source, Timestamp::now())).transpose()?;
+        let retried =
+            order.retry.then(|| order.scope(&source, self.database.clock().now())).transpose()?;
         let (run, stop) = (context.id().to_string(), CancellationToken::new());
         let whose = Whose {
             process: context.process(),
@@ -230,10 +231,11 @@ impl Extract {
         if !has_tables(&self.database, &source.name).await? {
             return Ok(());
         }
-        let scope = order.scope(&source, Timestamp::now())?;
+        let now = self.database.clock().now();
+        let scope = order.scope(&source, now)?;
         let stop = stop.child_token();
         let (process, pulse) = process;
-        let whose = Whose { process, pulse, run: id.to_string(), asked_at: Timestamp::now() };
+        let whose = Whose { process, pulse, run: id.to_string(), asked_at: now };
         let (extractor, mut heard) = self.extractor(source, whose, stop.clone())?;
         let watching = {
             let (tasks, stop) = (tasks.clone(), stop.clone());

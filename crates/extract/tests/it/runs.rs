@@ -369,7 +369,7 @@ async fn pages_of_another_size_are_counted_anew(world: World) {
         }
         None
     })));
-    paper.set("20240101", 95);
+    paper.set("20240101", 395);
     let ran = run(&world, &paper, stop).await;
     assert!(ran.summary.is_short(), "{:?}", ran.summary);
     let mut smaller = source();
@@ -378,8 +378,8 @@ async fn pages_of_another_size_are_counted_anew(world: World) {
     assert_eq!(ran.summary.complete, 2, "{:?}", ran.summary);
     let task = world.task(1).await;
     assert_complete(&task);
-    assert_eq!((task.total_pages, task.total_records), (Some(24), Some(95)));
-    assert_eq!(records(&world, 1).await, (0..95).collect::<Vec<_>>());
+    assert_eq!((task.total_pages, task.total_records), (Some(99), Some(395)));
+    assert_eq!(records(&world, 1).await, (0..395).collect::<Vec<_>>());
 }
 
 async fn what_is_refused_twice_is_refused_and_what_is_once_is_not(world: World) {

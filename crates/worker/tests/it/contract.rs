@@ -1,4 +1,4 @@
-//! The API to the letter of 9.1, with the orchestrator's own client.
+//! The API to the letter of the specification, with the orchestrator's own client.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The statuses of 9.3.
+//! The statuses that the specification has for refusals.
 
 use lavra_worker::{Error, Worker};
 use serde_json::{Value, json};

@@ -75,7 +75,8 @@ impl Jobs for DuckDb {
              FROM kodus_workflow.writer_failed_items
              WHERE job_id = $1 AND item_index > $2 ORDER BY item_index",
         );
-        let (id, after) = (id.clone(), after.map_or(-1, |index| index as i64));
+        let (id, after) =
+            (id.clone(), after.map_or(-1, |index| i64::try_from(index).unwrap_or(i64::MAX)));
         let look = move |connection: &Connection| {
             let mut statement = connection.prepare(&sql)?;
             let rows = statement.query_map(params![id.as_str(), after], |row| {
@@ -97,7 +98,8 @@ impl Jobs for DuckDb {
             "SELECT item_index, data, error FROM kodus_workflow.writer_failed_items
              WHERE job_id = $1 AND item_index > $2 AND item_index <= $3 ORDER BY item_index",
         );
-        let (id, after) = (id.clone(), after.map_or(-1, |index| index as i64));
+        let (id, after) =
+            (id.clone(), after.map_or(-1, |index| i64::try_from(index).unwrap_or(i64::MAX)));
         let look = move |connection: &Connection| {
             let mut statement = connection.prepare(&sql)?;
             let rows = statement.query_map(params![id.as_str(), after, last as i64], |row| {

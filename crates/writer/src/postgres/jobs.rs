@@ -76,7 +76,7 @@ impl Jobs for Postgres {
         let sql = "SELECT item_index, octet_length(data)::int8 + octet_length(error) AS size
                    FROM kodus_workflow.writer_failed_items
                    WHERE job_id = $1 AND item_index > $2 ORDER BY item_index";
-        let after = after.map_or(-1, |index| index as i64);
+        let after = after.map_or(-1, |index| i64::try_from(index).unwrap_or(i64::MAX));
         let params = [(&id.as_str() as _, Type::TEXT), (&after as _, Type::INT8)];
         let rows = self.pg.query("measure failed items", sql, &params).await?;
         let number = |row: &Row, name| get::<i64>(row, name);
@@ -93,7 +93,7 @@ impl Jobs for Postgres {
     ) -> Result<Vec<FailedItem>, Failure> {
         let sql = "SELECT item_index, data, error FROM kodus_workflow.writer_failed_items
                    WHERE job_id = $1 AND item_index > $2 AND item_index <= $3 ORDER BY item_index";
-        let after = after.map_or(-1, |index| index as i64);
+        let after = after.map_or(-1, |index| i64::try_from(index).unwrap_or(i64::MAX));
         let params = [
             (&id.as_str() as _, Type::TEXT),
             (&after as _, Type::INT8),

@@ -1,4 +1,4 @@
-//! The API of 9.2 with the codes of 9.3, over real HTTP.
+//! The Writer API with the specification's statuses, over real HTTP.
 
 use std::time::Duration;
 

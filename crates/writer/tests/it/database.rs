@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{World, failed, inline};
+use crate::support::{World, failed, from_file, inline, with_files};
 
 lavra_testkit::on_servers!(
     identifiers_are_the_catalogs_whatever_they_hold,
@@ -309,9 +309,7 @@ async fn a_table_with_rules_is_not_written_past_them(mut world: World) {
 /// More rows than one connection gets, each key three times and written in different ways.
 async fn the_last_row_of_a_key_wins_whatever_writes_it(mut world: World) {
     world.execute("CREATE TABLE public.many (id text PRIMARY KEY, v int NOT NULL)").await;
-    let mut config = World::config();
-    config.access.directories.push(world.directory.path().to_owned());
-    world.start_with(config).await;
+    world.start_with(with_files(&world)).await;
     for round in 0..2 {
         let mut elements = String::from("[");
         for v in 0..3 {
@@ -322,11 +320,7 @@ async fn the_last_row_of_a_key_wins_whatever_writes_it(mut world: World) {
             }
         }
         elements.push_str("{\"id\":\"last\",\"v\":1}]");
-        let file = world.directory.path().join("many.json");
-        std::fs::write(&file, elements).unwrap();
-        let mut order = inline("many", &json!([]));
-        order["source"] = json!({ "type": "file", "path": file });
-        let job = world.run(&order).await;
+        let job = world.run(&from_file(&world, "many", &elements)).await;
         assert_eq!(job["status"], "completed", "{job}");
         let sql = "SELECT v, count(*)::int AS n FROM public.many WHERE id <> 'last' GROUP BY v";
         assert_eq!(json!(world.ask(sql).await), json!([[round * 10 + 2, 1500]]));

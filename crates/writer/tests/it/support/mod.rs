@@ -5,5 +5,5 @@ mod place;
 mod serve;
 
 pub(crate) use line::Line;
-pub(crate) use place::{KEY, World, failed, from_url, inline, soon, things};
+pub(crate) use place::{KEY, World, failed, from_file, from_url, inline, soon, things, with_files};
 pub(crate) use serve::{Answer, Site};

@@ -279,6 +279,22 @@ pub(crate) fn inline(table: &str, elements: &Value) -> Value {
     })
 }
 
+/// An order of elements that stand in a file as they are written here.
+pub(crate) fn from_file(world: &World, table: &str, elements: &str) -> Value {
+    let file = world.directory.path().join("elements.json");
+    std::fs::write(&file, elements).unwrap();
+    let mut order = inline(table, &json!([]));
+    order["source"] = json!({ "type": "file", "path": file });
+    order
+}
+
+/// A writer that may read the files of its place.
+pub(crate) fn with_files(world: &World) -> Config {
+    let mut config = World::config();
+    config.access.directories.push(world.directory.path().to_owned());
+    config
+}
+
 pub(crate) fn from_url(table: &str, url: &str, path: &str) -> Value {
     json!({
         "config": { "table": table, "schema": "public", "operation": "upsert", "conflict_key": "id" },
