@@ -59,30 +59,31 @@ async fn run(cli: Cli, printer: &Printer) -> anyhow::Result<Exit> {
         let text = "--server (or LAVRA_SERVER): this command has a database open itself and asks no server";
         return Err(exit::BadUsage(text.into()).into());
     }
-    let settings = settings::Settings::load(&cli.options)?;
+    // Asked for by those who have any: a file of settings that is wrong is nothing to the others.
+    let settings = || settings::Settings::load(&cli.options);
     match cli.command {
-        Command::Serve(args) => commands::serve::serve(&settings, &args).await,
-        Command::Runner(args) => commands::serve::runner(&settings, &args).await,
-        Command::Worker(args) => commands::worker::run(&settings, &args, printer).await,
+        Command::Serve(args) => commands::serve::serve(settings()?, &args).await,
+        Command::Runner(args) => commands::serve::runner(&settings()?, &args).await,
+        Command::Worker(args) => commands::worker::run(&settings()?, &args, printer).await,
         Command::Extract(command) => {
-            Box::pin(commands::extract::run(&settings, command, printer)).await
+            Box::pin(commands::extract::run(&settings()?, command, printer)).await
         }
-        Command::Mission(command) => commands::mission::run(&settings, command, printer).await,
-        Command::Fleet(command) => commands::fleet::run(&settings, command, printer).await,
-        Command::Task(command) => commands::task::run(&settings, command, printer).await,
+        Command::Mission(command) => commands::mission::run(&settings()?, command, printer).await,
+        Command::Fleet(command) => commands::fleet::run(&settings()?, command, printer).await,
+        Command::Task(command) => commands::task::run(&settings()?, command, printer).await,
         Command::DeadLetter(command) => {
-            commands::dead_letter::run(&settings, command, printer).await
+            commands::dead_letter::run(&settings()?, command, printer).await
         }
-        Command::Schedule(command) => commands::schedule::run(&settings, command, printer).await,
-        Command::Webhook(command) => commands::webhook::run(&settings, command, printer).await,
-        Command::Secret(command) => commands::secret::run(&settings, command, printer).await,
-        Command::Key(command) => commands::key::run(&settings, command, printer).await,
-        Command::Migrate(args) => commands::migrate::run(&settings, &args, printer).await,
-        Command::Sql(args) => commands::sql::run(&settings, &args, printer).await,
-        Command::Doctor => commands::doctor::run(&settings, printer).await,
+        Command::Schedule(command) => commands::schedule::run(&settings()?, command, printer).await,
+        Command::Webhook(command) => commands::webhook::run(&settings()?, command, printer).await,
+        Command::Secret(command) => commands::secret::run(&settings()?, command, printer).await,
+        Command::Key(command) => commands::key::run(&settings()?, command, printer).await,
+        Command::Migrate(args) => commands::migrate::run(&settings()?, &args, printer).await,
+        Command::Sql(args) => commands::sql::run(&settings()?, &args, printer).await,
+        Command::Doctor => commands::doctor::run(&settings()?, printer).await,
         Command::Demo(args) => commands::demo::run(&cli.options, &args, printer).await,
         Command::Simulate(_) => Ok(Exit::Done),
-        Command::Writer(args) => commands::writer::run(settings, &args).await,
+        Command::Writer(args) => commands::writer::run(settings()?, &args).await,
         Command::World(args) => commands::world::run(&args, printer).await,
         Command::Man { directory } => commands::man::run(&directory),
         Command::Completions { shell } => {

@@ -31,7 +31,7 @@ use crate::variables::Variable;
 use crate::work::Work;
 
 /// How long a PostgreSQL server that does not answer at start is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a file's holder that serves nothing is waited for: it is a command that is done in a
 /// moment, or a server that is starting.
 const HELD_FOR: Duration = Duration::from_secs(5);

@@ -37,13 +37,7 @@ pub(crate) struct Web {
 
 impl Web {
     fn check(file: WebFile) -> Result<Self, BadUsage> {
-        let wrong = |key: &str, text: &str, rule: &str| {
-            BadUsage(format!("[web] {key}: {text:?} is not {rule}"))
-        };
-        for host in &file.hosts {
-            let name = host.parse::<Authority>().ok().filter(|name| name.host() == host);
-            name.ok_or_else(|| wrong("hosts", host, "a name alone, such as lavra.example.com"))?;
-        }
+        check_hosts("[web] hosts", &file.hosts)?;
         let public_url = file.public_url.as_deref().map(|text| {
             let url = text.parse().ok().filter(|url: &Uri| {
                 let scheme = url.scheme_str();
@@ -51,7 +45,8 @@ impl Web {
                 (scheme == Some("https") || scheme == Some("http")) && is_whole
             });
             url.ok_or_else(|| {
-                wrong("public_url", text, "an address such as https://lavra.example.com")
+                let rule = "is not an address such as https://lavra.example.com";
+                BadUsage(format!("[web] public_url: {text:?} {rule}"))
             })
         });
         Ok(Self {
@@ -61,11 +56,27 @@ impl Web {
         })
     }
 
+    /// The same with the names of a flag, if it names any.
+    pub(crate) fn with_hosts(self, hosts: &[String]) -> Result<Self, BadUsage> {
+        check_hosts("--host", hosts)?;
+        Ok(if hosts.is_empty() { self } else { Self { hosts: hosts.to_vec(), ..self } })
+    }
+
     /// Whether callers on this machine need a key as well. Where nothing is said they do as soon as one
     /// of them may be a proxy that speaks for others.
     pub(crate) fn needs_key(&self, beyond_loopback: bool) -> bool {
         let is_reached = beyond_loopback || self.public_url.is_some() || !self.hosts.is_empty();
         self.require_key.unwrap_or(is_reached)
+    }
+}
+
+fn check_hosts(what: &str, hosts: &[String]) -> Result<(), BadUsage> {
+    let is_name = |host: &&String| host.parse::<Authority>().is_ok_and(|name| name.host() == *host);
+    match hosts.iter().find(|host| !is_name(host)) {
+        Some(wrong) => Err(BadUsage(format!(
+            "{what}: {wrong:?} is not a name alone, such as lavra.example.com"
+        ))),
+        None => Ok(()),
     }
 }
 

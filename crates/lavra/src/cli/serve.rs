@@ -11,6 +11,17 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "HOST:PORT", env = "LAVRA_LISTEN", hide_env_values = true)]
     pub(crate) listen: Option<String>,
 
+    /// A name, besides localhost, under which it is reached; any other is refused. Repeat it for more
+    /// (in the variable, commas) [default: `hosts` of the settings].
+    #[arg(
+        long = "host",
+        value_name = "NAME",
+        env = "LAVRA_HOSTS",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    pub(crate) hosts: Vec<String>,
+
     /// Let tasks call internal addresses (loopback, private networks), also where callers need
     /// keys.
     #[arg(long, env = "LAVRA_ALLOW_PRIVATE", hide_env_values = true)]

@@ -12,7 +12,8 @@ use crate::node::{Node, Parts, Place, listen};
 use crate::settings::Settings;
 use crate::work::Work;
 
-pub(crate) async fn serve(settings: &Settings, args: &Serve) -> anyhow::Result<Exit> {
+pub(crate) async fn serve(settings: Settings, args: &Serve) -> anyhow::Result<Exit> {
+    let settings = Settings { web: settings.web.with_hosts(&args.hosts)?, ..settings };
     let place = Place::find(args.listen.as_deref().unwrap_or(&settings.listen)).await?;
     let outside = place.beyond_loopback();
     let parts = Parts {
@@ -25,7 +26,7 @@ pub(crate) async fn serve(settings: &Settings, args: &Serve) -> anyhow::Result<E
     };
     // A port that is taken is said at once; one that others reach is taken when there are keys.
     let early = if outside.is_none() { Some(place.listen().await?) } else { None };
-    let node = Node::open(settings, parts).await?;
+    let node = Node::open(&settings, parts).await?;
     let listener = match (early, outside) {
         (Some(listener), _) => listener,
         (None, outside) => {

@@ -55,7 +55,8 @@ pub(crate) struct RunnerFile {
     pub(crate) concurrency: Option<usize>,
     /// Time between renewals of the process's row [default: 3000]
     pub(crate) heartbeat_ms: Option<u64>,
-    /// Time between polls of the database when no wake-up comes [default: 1000]
+    /// Time between polls of the database when no wake-up comes; where none can come, as behind PgBouncer
+    /// without a broker, it is 40 ms at most [default: 1000]
     pub(crate) poll_ms: Option<u64>,
     /// How long running attempts have after a shutdown is requested [default: 10]
     pub(crate) grace_seconds: Option<u64>,
@@ -213,7 +214,9 @@ impl WorkerFile {
                 millis(self.backoff_first_ms, usual.backoff.0),
                 millis(self.backoff_longest_ms, usual.backoff.1),
             ),
-            keep: self.keep_days.map_or(usual.keep, |days| Duration::from_secs(days * 86_400)),
+            keep: self
+                .keep_days
+                .map_or(usual.keep, |days| Duration::from_secs(days.saturating_mul(86_400))),
         }
     }
 }

@@ -121,6 +121,34 @@ fn the_demonstration_ends_well_on_servers_and_leaves_work_alone_that_is_there() 
     assert!(said.contains("CREATE DATABASE"), "{said}");
 }
 
+/// Of what is somebody's, nothing is changed: no table is made, no key that stands in a column is sealed.
+#[test]
+fn a_demonstration_touches_nothing_of_a_database_that_is_in_use() {
+    let place = Place::on_postgres();
+    let pg = |sql: &str| {
+        let psql = Command::new("psql").args(["-qAtX", "-d", &place.database, "-c", sql]).output();
+        let output = psql.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    pg("CREATE TABLE public.proxies (id text PRIMARY KEY, password text);
+        INSERT INTO public.proxies VALUES ('mine', 'plain')");
+    let tables = "SELECT schemaname, tablename FROM pg_tables
+                  WHERE schemaname NOT IN ('pg_catalog', 'information_schema')";
+    let before = pg(tables);
+    let output = demo(&place, &["--database", &place.database, "demo", "--exit"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("rows in public.proxies"), "{said}");
+    assert_eq!(pg(tables), before);
+    assert_eq!(pg("SELECT * FROM public.proxies").trim(), "mine|plain");
+    assert_eq!(
+        std::fs::read_dir(place.directory.path()).unwrap().count(),
+        0,
+        "a directory is left"
+    );
+}
+
 #[test]
 fn a_demonstration_that_is_refused_leaves_nothing() {
     let place = Place::on_duckdb();

@@ -1,8 +1,8 @@
 //! What goes wrong in the first five minutes: each is said with a code, where, and what to do about it.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::process::{Command, Output};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output, Stdio};
 
 use crate::program::Place;
 
@@ -57,6 +57,56 @@ fn a_file_that_a_server_has() {
         let says = ["error[database_held]", "http://127.0.0.1:", "stop it", "PostgreSQL"];
         assert_told(&place.run(command), 1, &says);
     }
+}
+
+/// What Python has of DuckDB, in the directory of the place.
+fn python(place: &Place, script: &str) -> Command {
+    let program = std::env::var("LAVRA_TEST_PYTHON").expect("run it by cargo xtask test");
+    let mut command = Command::new(program);
+    command.args(["-c", &format!("import duckdb, sys; {script}")]);
+    command.current_dir(place.directory.path());
+    command
+}
+
+#[test]
+fn a_file_that_another_program_has() {
+    let place = Place::on_duckdb();
+    place.json(&["sql", "SELECT 1"]);
+    let hold = "c = duckdb.connect('lavra.duckdb'); print('held', flush=True); sys.stdin.read()";
+    let mut holder = python(&place, hold);
+    let mut holder = holder.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    holder.stdout.as_mut().unwrap().read_exact(&mut [0; 4]).unwrap();
+    let month = ["--from", "2025-03", "--to", "2025-03", "--base-url", "http://127.0.0.1:1"];
+    let run = [&["extract", "run", "pncp"], &month[..]].concat();
+    let commands = [&run[..], &["serve", "--listen", "127.0.0.1:0"], &["sql", "SELECT 1"]];
+    // Each waits a moment for a holder that may be done soon.
+    let started = commands.map(|args| {
+        let mut command = place.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    let ended = started.map(|child| child.wait_with_output().unwrap());
+    let pid = holder.id().to_string();
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    for output in ended {
+        assert_told(
+            &output,
+            1,
+            &["error[database_held]", "lavra.duckdb", &pid, "wait until it has ended"],
+        );
+    }
+}
+
+/// DuckDB's own format of years ago, with somebody's table in it.
+#[test]
+fn a_file_that_is_older_than_lavra() {
+    let place = Place::on_duckdb();
+    let old = "duckdb.connect().execute(\"ATTACH 'lavra.duckdb' AS old (STORAGE_VERSION 'v0.10.2'); \
+               CREATE TABLE old.main.mine AS SELECT 42 AS answer\")";
+    assert!(python(&place, old).status().unwrap().success());
+    place.json(&["migrate"]);
+    place.json(&["task", "list"]);
+    assert_eq!(place.json(&["sql", "SELECT answer FROM mine"])[0]["answer"], 42);
 }
 
 #[test]
@@ -165,12 +215,9 @@ fn a_directory_that_is_not_there_or_cannot_be_written_to() {
 fn a_file_of_a_newer_version() {
     let place = Place::on_duckdb();
     place.json(&["task", "list"]);
-    let python = std::env::var("LAVRA_TEST_PYTHON")
-        .expect("LAVRA_TEST_PYTHON is not set: run it by cargo xtask test");
-    let newer = "import duckdb; duckdb.connect('lavra.duckdb').execute(\"INSERT INTO \
+    let newer = "duckdb.connect('lavra.duckdb').execute(\"INSERT INTO \
                  kodus_workflow.schema_migrations (id, description) VALUES ('999', 'of tomorrow')\")";
-    let mut stock = Command::new(python);
-    let written = stock.current_dir(place.directory.path()).args(["-c", newer]).output().unwrap();
+    let written = python(&place, newer).output().unwrap();
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
     let says = ["error[database_newer]", "999", "use that version, or another database"];
     assert_told(&place.run(&["task", "list"]), 1, &says);
@@ -188,4 +235,33 @@ fn settings_that_cannot_be_read_or_do_not_exist() {
     for part in ["error[bad_usage]", "lavra.toml", "line 1", "databse", "`database`"] {
         assert!(said.contains(part), "it does not say {part:?}: {said}");
     }
+    // Nothing to those who have no settings.
+    let output = place.run(&["completions", "bash"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_name_that_the_server_does_not_know() {
+    let place = Place::on_duckdb();
+    let output = place.run(&["serve", "--host", "http://lavra.example"]);
+    assert_told(&output, 2, &["error[bad_usage]", "--host", "a name alone"]);
+
+    let place = place.with_variable("LAVRA_HOSTS", "lavra.example,server");
+    let server = place.start(&["serve", "--listen", "127.0.0.1:0"]);
+    place.until_served(&server);
+    let logs = place.logs();
+    let (_, address) = logs.split_once("url=\"http://").or(logs.split_once("url=http://")).unwrap();
+    let address: String = address
+        .chars()
+        .take_while(|letter| letter.is_ascii_digit() || ".:".contains(*letter))
+        .collect();
+    let status = |host: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        write!(stream, "GET /tasks HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap()
+    };
+    // Known, and needs a key; not known.
+    assert_eq!([status("server:8080"), status("lavra.example"), status("other")], [401, 401, 421]);
 }

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::outside::{Outside, PROXY_USER};
-use super::place::{Place, is_empty};
+use super::place::Place;
 use crate::commands::writer;
 use crate::node::{Node, Parts as NodeParts, keyring, listen};
 use crate::work::Work;
@@ -62,7 +62,6 @@ impl Parts {
             ..NodeParts::default()
         };
         let node = Node::open(settings, parts).await?;
-        is_empty(&node).await?;
         let listener = match listen(&settings.listen).await {
             Ok(listener) => listener,
             Err(_) => listen(ANY_PORT).await?,

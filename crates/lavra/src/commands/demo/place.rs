@@ -4,16 +4,32 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use lavra_db::Target;
-use lavra_fleet::store::Filter;
-use lavra_tasks::store::ListFilter;
+use lavra_db::{DuckOptions, Target};
+use serde_json::Value;
 
 use crate::cli::Options;
 use crate::exit::BadUsage;
-use crate::node::Node;
+use crate::node::{self, PATIENCE};
 use crate::settings::Settings;
 
 const FILE: &str = "lavra.duckdb";
+
+/// More than anybody has.
+const MOST_TABLES: usize = 100_000;
+
+/// Tables whose rows are somebody's work, beside all of extractions. `tasks` is the schema of tasks, however
+/// it is called.
+const WORK: [(&str, &str); 9] = [
+    ("tasks", "tasks"),
+    ("lavra", "api_keys"),
+    ("lavra", "secrets"),
+    ("lavra", "webhooks"),
+    ("public", "ads"),
+    ("public", "missions"),
+    ("public", "proxies"),
+    ("public", "workers"),
+    ("public", "writers"),
+];
 
 /// Workers that really scrape are looked at every 10 and 30 seconds; these answer at once.
 const SETTINGS: &str = "\
@@ -65,6 +81,43 @@ impl Place {
     pub(super) fn is_on_a_server(&self) -> bool {
         matches!(self.settings.target, Target::Postgres(_))
     }
+
+    /// What is in a database before is somebody's work: the demonstration neither touches nor counts it. So
+    /// it looks before anything is migrated, and leaves nothing behind if it may not be here.
+    pub(super) async fn is_unused(&self) -> anyhow::Result<()> {
+        let found = if self.is_on_a_server() { self.somebodys().await } else { Ok(None) };
+        let refused = match found {
+            Ok(None) => return Ok(()),
+            Ok(Some(table)) => BadUsage(format!(
+                "--database: there are rows in {table} already. The demonstration needs a database of its \
+                 own: CREATE DATABASE lavra_demo"
+            ))
+            .into(),
+            Err(error) => error,
+        };
+        if let Err(error) = std::fs::remove_dir_all(&self.directory) {
+            tracing::warn!(%error, directory = %self.directory.display(), "it stays");
+        }
+        Err(refused)
+    }
+
+    /// A table of the server that somebody works with.
+    async fn somebodys(&self) -> anyhow::Result<Option<String>> {
+        let database = node::open(&self.settings, PATIENCE, DuckOptions::default()).await?;
+        let tables = "SELECT schemaname, tablename FROM pg_catalog.pg_tables";
+        let tables = database.ask(tables, MOST_TABLES).await?;
+        for row in &tables.rows {
+            let [Value::String(schema), Value::String(table)] = row.as_slice() else { continue };
+            let is_ours = *schema == self.settings.schema.name();
+            let schema_means = if is_ours { "tasks" } else { schema.as_str() };
+            let is_work = schema == "psa" || WORK.contains(&(schema_means, table.as_str()));
+            let rows = format!("SELECT true AS found FROM \"{schema}\".\"{table}\"");
+            if is_work && !database.ask(&rows, 1).await?.rows.is_empty() {
+                return Ok(Some(format!("{schema}.{table}")));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// The PostgreSQL server that was named, if one was; before anything is made.
@@ -73,7 +126,7 @@ fn server(options: &Options) -> anyhow::Result<Option<String>> {
     match Target::parse(text)? {
         Target::Postgres(_) => Ok(Some(text.clone())),
         Target::File(path) => Err(BadUsage(format!(
-            "--database {}: the demonstration makes a file of its own, or takes a postgres:// URL",
+            "--database (or LAVRA_DATABASE) {}: the demonstration makes a file of its own, or takes a postgres:// URL",
             path.display()
         ))
         .into()),
@@ -92,23 +145,4 @@ fn fresh(parent: &Path) -> anyhow::Result<PathBuf> {
     let made = std::fs::DirBuilder::new().mode(0o700).create(&directory);
     made.with_context(|| format!("no directory {} for the demonstration", directory.display()))?;
     Ok(directory)
-}
-
-/// What is in a database before is somebody's work: the demonstration neither touches nor counts it.
-pub(super) async fn is_empty(node: &Node) -> anyhow::Result<()> {
-    let store = &node.fleet.store;
-    let any = ListFilter { limit: 1, ..ListFilter::default() };
-    let is_empty = node.tasks.store().list(any).await?.is_empty()
-        && !lavra_extract::has_tables(&node.database, "pncp").await?
-        && store.count(&Filter::default()).await? == 0
-        && store.workers().await?.is_empty();
-    if is_empty {
-        return Ok(());
-    }
-    Err(BadUsage(
-        "--database: there is work in it already (tasks, extractions, missions or workers). The \
-         demonstration needs a database of its own: CREATE DATABASE lavra_demo"
-            .into(),
-    )
-    .into())
 }

@@ -1,6 +1,6 @@
 //! Every page of the plan is there once, as it came, and its records are those of the world.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lavra_db::Database;
@@ -49,6 +49,12 @@ pub(super) async fn audit(
     audited.pages = report.pages;
     audited.records = report.records;
     audited.bytes = report.bytes;
+    let unfinished: BTreeSet<String> = report
+        .findings
+        .iter()
+        .filter(|finding| code(finding.problem) == Code::Unfinished)
+        .map(|finding| finding.task.to_string())
+        .collect();
     audited.findings.extend(report.findings.into_iter().map(|finding| {
         let page = finding.page.map(|page| format!(" page {page}")).unwrap_or_default();
         Finding::new(code(finding.problem), format!("{}{page}", finding.task), finding.detail)
@@ -56,7 +62,11 @@ pub(super) async fn audit(
     for task in &tasks {
         let Some(series) = source.series(&task.endpoint_name) else { continue };
         let found = compare(&*store, task, &series, world).await?;
-        audited.findings.extend(found);
+        // What is not complete need not have all.
+        let is_unfinished = unfinished.contains(&task.task_id.to_string());
+        audited
+            .findings
+            .extend(found.into_iter().filter(|it| it.code != Code::Lost || !is_unfinished));
     }
     Ok(())
 }

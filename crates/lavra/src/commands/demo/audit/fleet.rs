@@ -27,7 +27,7 @@ pub(super) async fn audit(
     audited: &mut Audited,
 ) -> anyhow::Result<()> {
     let found = fleet.missions(&Filter::default(), None, MOST).await?;
-    let mut ads: BTreeMap<String, Value> = BTreeMap::new();
+    let mut ads: BTreeMap<String, Due> = BTreeMap::new();
     for wanted in bank::missions(wanted, database.clock())? {
         let name = name(&wanted);
         let same: Vec<&Mission> =
@@ -42,7 +42,13 @@ pub(super) async fn audit(
         let truth = library.truth(&filters(mission));
         audited.findings.extend(one(mission, &name, truth.len()));
         audited.findings.extend(ended_once(fleet, mission, &name).await?);
-        ads.extend(truth.into_iter().filter_map(|ad| Some((ad.get("id")?.as_str()?.into(), ad))));
+        let is_due = mission.status == MissionStatus::Completed;
+        for ad in truth {
+            let Some(id) = ad.get("id").and_then(Value::as_str).map(str::to_owned) else {
+                continue;
+            };
+            ads.entry(id).or_insert(Due { ad, is_due: false }).is_due |= is_due;
+        }
     }
     let stored = database.ask("SELECT id, data FROM public.ads", MOST).await?;
     audited.ads = stored.rows.len();
@@ -103,8 +109,15 @@ async fn ended_once(
     }))
 }
 
+/// An ad of the library that a mission was to find.
+struct Due {
+    ad: Value,
+    /// Whether such a mission has ended: until then it need not be there.
+    is_due: bool,
+}
+
 /// The table of ads against the library.
-fn stored_ads(rows: Vec<Vec<Value>>, mut open: BTreeMap<String, Value>) -> Vec<Finding> {
+fn stored_ads(rows: Vec<Vec<Value>>, mut open: BTreeMap<String, Due>) -> Vec<Finding> {
     let (mut seen, mut twice, mut wrong) = (BTreeSet::new(), Vec::new(), Vec::new());
     for row in rows {
         let mut cells = row.into_iter();
@@ -114,12 +127,13 @@ fn stored_ads(rows: Vec<Vec<Value>>, mut open: BTreeMap<String, Value>) -> Vec<F
             twice.push(id);
             continue;
         }
-        if open.remove(&id) != Some(data) {
+        if open.remove(&id).map(|due| due.ad) != Some(data) {
             wrong.push(id);
         }
     }
     // What is there otherwise than it should be is not lost as well.
-    let lost: Vec<String> = open.into_keys().collect();
+    let lost: Vec<String> =
+        open.into_iter().filter(|(_, due)| due.is_due).map(|(id, _)| id).collect();
     let all = [
         (Code::Lost, lost, "that the library has are not there"),
         (Code::Twice, twice, "are there more than once"),
