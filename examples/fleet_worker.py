@@ -70,7 +70,7 @@ def begin(mine, proxy):
 
 
 def scrape(mine, id, filters):
-    job, ads = JOBS[id], []
+    job, ads, end = JOBS[id], [], {}
     try:
         for number, (found, of) in enumerate(pages(mine, filters), 1):
             ads += found
@@ -82,11 +82,14 @@ def scrape(mine, id, filters):
         path.parent.mkdir(parents=True)
         path.with_suffix(".part").write_text(json.dumps({"ads": ads}))
         path.with_suffix(".part").rename(path)
-        job["status"] = "completed" if ads else "empty"
+        end = {"status": "completed" if ads else "empty"}
     except Exception as error:
-        job.update(status="failed", error_message=str(error), blame="proxy")
+        end = {"status": "failed", "error_message": str(error), "blame": "proxy"}
     finally:
-        mine.update(job=None, status="ready" if mine["status"] == "scraping" else mine["status"])
+        with LOCK:
+            if job["status"] != "cancelled":  # It may be, after the last page.
+                job.update(end)
+            mine.update(job=None, status="ready" if mine["status"] == "scraping" else mine["status"])
 
 
 class Worker(BaseHTTPRequestHandler):

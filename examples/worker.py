@@ -11,10 +11,11 @@ A server on another machine needs a key with the role writer, in LAVRA_API_KEY:
 `lavra key create wordcount --role writer` makes one.
 
 Copy it and replace `count_words` by your own work. What the rest guards against:
-  - the server is away for a while: every call is repeated until it answers;
+  - the server is away for a while, or a proxy answers in its place: every call is repeated until it answers;
   - this process dies or hangs: no heartbeat for 10 s, and another worker gets the task;
   - somebody cancels the task: the heartbeat says so, and the work stops between two steps;
-  - this process is told to stop (SIGTERM): it gives the task back, as if it had never had it.
+  - this process is told to stop (SIGTERM): it gives the task back, as if it had never had it;
+  - the heartbeat is refused or breaks: the same, and it ends with an error.
 """
 
 import argparse
@@ -48,23 +49,31 @@ class Server:
         was heard the first time is answered with 409 the second time, which means: nothing to do.
         """
         give_up = time.monotonic() + patience
-        data = json.dumps(body).encode()
         while True:
-            try:
-                request = urllib.request.Request(self.base + path, data, self.headers)
-                with urllib.request.urlopen(request, timeout=60) as answer:
-                    return json.loads(answer.read() or b"null")
-            except urllib.error.HTTPError as error:
-                problem = json.loads(error.read() or b"{}")
-                if problem.get("code") == "task_lost":
-                    raise Lost(problem["detail"]) from None
-                if error.code < 500:  # We are wrong, and would be wrong again.
-                    raise SystemExit(f"{path}: {problem.get('detail', error)}") from None
-            except (OSError, http.client.HTTPException):
-                pass  # Nobody there, or cut off in the middle.
+            status, said = self.ask(path, json.dumps(body).encode())
+            if status < 300:
+                return said
+            problem = said if isinstance(said, dict) else {}
+            if problem.get("code") == "task_lost":
+                raise Lost(problem.get("detail"))
+            if problem and status < 500 and status != 429:  # We are wrong, and would be wrong again.
+                raise SystemExit(f"{path}: {problem.get('detail', status)}")
             if time.monotonic() > give_up:
                 raise SystemExit(f"{self.base} does not answer")
             time.sleep(0.5)
+
+    def ask(self, path, data):
+        """The status and the JSON of one answer; if there is none, it is as if the server were away."""
+        request = urllib.request.Request(self.base + path, data, self.headers)
+        try:
+            try:
+                answer = urllib.request.urlopen(request, timeout=60)
+            except urllib.error.HTTPError as refusal:
+                answer = refusal
+            with answer:
+                return answer.status, json.loads(answer.read() or b"null")
+        except (OSError, http.client.HTTPException, ValueError):
+            return 503, None  # Nobody there, cut off in the middle, or a proxy's page in its place.
 
 
 class Worker:
@@ -73,6 +82,7 @@ class Worker:
         self.id = str(uuid.uuid4())  # A new one at every start: an old one may hold old tasks.
         self.held = {}  # The tasks in our hands, by id.
         self.lost = set()  # The ids and tokens of those that we should stop.
+        self.broken = None  # Why the heartbeat ended, if it did.
 
     def run(self):
         threading.Thread(target=self.beat, daemon=True).start()
@@ -91,12 +101,16 @@ class Worker:
 
     def beat(self):
         """Says every 3 s that we live and what we hold, and hears what we should stop."""
-        while True:
-            tokens = {task["id"]: task["token"] for task in list(self.held.values())}
-            held = [{"id": id, "token": token} for id, token in tokens.items()]
-            answer = self.server.post(f"/workers/{self.id}:heartbeat", {"held": held})
-            self.lost.update((task["id"], tokens[task["id"]]) for task in answer["lost"])
-            time.sleep(answer["heartbeat_seconds"])
+        try:
+            while True:
+                tokens = {task["id"]: task["token"] for task in list(self.held.values())}
+                held = [{"id": id, "token": token} for id, token in tokens.items()]
+                answer = self.server.post(f"/workers/{self.id}:heartbeat", {"held": held})
+                self.lost.update((task["id"], tokens[task["id"]]) for task in answer["lost"])
+                time.sleep(answer["heartbeat_seconds"])
+        except BaseException as error:  # Of a thread that ends nobody hears, and our tasks would go to others.
+            self.broken = f"the heartbeat ended: {type(error).__name__}: {error}"
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
 
     def work(self, task):
         self.held[task["id"]] = task
@@ -142,9 +156,10 @@ if __name__ == "__main__":
     parser.add_argument("--server", default="http://127.0.0.1:8080")
     parser.add_argument("--pause", type=float, default=0, help="seconds per word, to watch it work")
     arguments = parser.parse_args()
-    # SIGTERM ends us like Ctrl-C: by an exception in the main thread, wherever it is.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    worker = Worker(Server(arguments.server), arguments.pause)
+    # SIGTERM ends us like Ctrl-C: by an exception in the main thread, wherever it is. What is broken is an error.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(worker.broken))
     try:
-        Worker(Server(arguments.server), arguments.pause).run()
+        worker.run()
     except KeyboardInterrupt:
         pass
