@@ -17,7 +17,7 @@
 
 mod blocks;
 mod compare;
-mod links;
+pub(crate) mod links;
 mod session;
 mod shell;
 

@@ -19,6 +19,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use crate::documents::links;
 use crate::workspace::Workspace;
 use crate::{apt, duckdb, exec, output};
 use tree::Tree;
@@ -51,9 +52,13 @@ const DOCUMENTS: [&str; 16] = [
     "writer.md",
 ];
 
-/// What of `packaging` those pages point to.
-const EXAMPLES: [&str; 3] =
-    ["grafana/lavra.json", "prometheus/alerts.yml", "prometheus/scrape.yml"];
+const PICTURES: [&str; 4] = ["bank.png", "first-steps.png", "mission.png", "overview.png"];
+
+/// What those pages point to, by where it is in the sources.
+const EXAMPLES: [(&str, &[&str]); 2] = [
+    ("examples", &["fleet_worker.py", "worker.py"]),
+    ("packaging", &["grafana/lavra.json", "prometheus/alerts.yml", "prometheus/scrape.yml"]),
+];
 
 /// Which build of `lavra` is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,11 +171,24 @@ fn documents(tree: &Tree, root: &Path) -> Result<()> {
         let text = std::fs::read_to_string(root.join("docs").join(page))
             .with_context(|| format!("cannot read docs/{page}"))?;
         let text = text.replace("](../packaging/", "](examples/");
+        let text = text.replace("](../examples/", "](examples/");
         tree.put(&format!("usr/share/doc/lavra/{page}"), &text, 0o644)?;
     }
-    for example in EXAMPLES {
-        let to = format!("usr/share/doc/lavra/examples/{example}");
-        tree.copy(&root.join("packaging").join(example), &to, 0o644)?;
+    for picture in PICTURES {
+        let to = format!("usr/share/doc/lavra/pictures/{picture}");
+        tree.copy(&root.join("docs/pictures").join(picture), &to, 0o644)?;
+    }
+    for (from, examples) in EXAMPLES {
+        for example in examples {
+            let to = format!("usr/share/doc/lavra/examples/{example}");
+            tree.copy(&root.join(from).join(example), &to, 0o644)?;
+        }
+    }
+    // What leads to the sources leads nowhere from here.
+    for page in DOCUMENTS {
+        let page = format!("usr/share/doc/lavra/{page}");
+        let text = links::without_broken(&tree.path().join(&page))?;
+        tree.put(&page, &text, 0o644)?;
     }
     tree.copy(&root.join("CHANGELOG.md"), "usr/share/doc/lavra/changelog", 0o644)?;
     tree.compress("usr/share/doc/lavra/changelog")

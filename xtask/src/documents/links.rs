@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 /// One line for each link that leads nowhere.
-pub(super) fn broken(root: &Path, documents: &[PathBuf]) -> Result<Vec<String>> {
+pub(crate) fn broken(root: &Path, documents: &[PathBuf]) -> Result<Vec<String>> {
     let mut broken = Vec::new();
     for document in documents {
         let text = read(document)?;
@@ -18,6 +18,25 @@ pub(super) fn broken(root: &Path, documents: &[PathBuf]) -> Result<Vec<String>> 
         }
     }
     Ok(broken)
+}
+
+/// The text of a document without its links that lead nowhere; their words stay.
+pub(crate) fn without_broken(document: &Path) -> Result<String> {
+    let text = read(document)?;
+    let mut kept = text.clone();
+    for (_, target) in links(&text) {
+        if fault(document, &text, target)?.is_none() {
+            continue;
+        }
+        let end = format!("]({target})");
+        while let Some(close) = kept.find(&end) {
+            let open = kept.get(..close).and_then(|before| before.rfind('['));
+            let open = open.with_context(|| format!("{target} has no words"))?;
+            kept.replace_range(close..close + end.len(), "");
+            kept.replace_range(open..=open, "");
+        }
+    }
+    Ok(kept)
 }
 
 fn fault(document: &Path, text: &str, target: &str) -> Result<Option<&'static str>> {
@@ -96,6 +115,18 @@ fn anchors(text: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_link_that_leads_nowhere_the_words_stay() {
+        let place = tempfile::tempdir().unwrap();
+        let page = place.path().join("page.md");
+        std::fs::write(
+            &page,
+            "# A\n[here](#a), [the\n`code`](../gone.rs) and [b](x.md#y) [b](x.md#y)\n",
+        )
+        .unwrap();
+        assert_eq!(without_broken(&page).unwrap(), "# A\n[here](#a), the\n`code` and b b\n");
+    }
 
     #[test]
     fn what_leads_nowhere_is_told_with_its_line() {

@@ -8,8 +8,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use rustix::process::geteuid;
 
-use super::{DOCUMENTS, EXAMPLES, SHELLS, UNITS, VERSION};
+use super::{DOCUMENTS, EXAMPLES, PICTURES, SHELLS, UNITS, VERSION};
 use crate::apt::Package;
+use crate::documents::links;
 use crate::workspace::Workspace;
 use crate::{duckdb, exec, output};
 
@@ -25,6 +26,7 @@ pub(super) fn installed(workspace: &Workspace, package: &Path) -> Result<()> {
     runs(&machine)?;
     units(&machine)?;
     manual(&machine)?;
+    documents(&machine)?;
     exec::capture(machine.host("bash").arg("-n").arg(machine.path(SHELLS[0].1)))
         .context("the completions of bash are no script")?;
     settings_stay(&machine, package)?;
@@ -127,7 +129,9 @@ fn expected() -> BTreeSet<String> {
     let units = UNITS.map(|unit| format!("usr/lib/systemd/system/{unit}.service"));
     let completions = SHELLS.map(|(_, path)| path.to_owned());
     let documents = DOCUMENTS.map(|page| format!("usr/share/doc/lavra/{page}"));
-    let examples = EXAMPLES.map(|file| format!("usr/share/doc/lavra/examples/{file}"));
+    let pictures = PICTURES.map(|file| format!("usr/share/doc/lavra/pictures/{file}"));
+    let examples = EXAMPLES.into_iter().flat_map(|(_, files)| files);
+    let examples = examples.map(|file| format!("usr/share/doc/lavra/examples/{file}"));
     let others = [
         "etc/lavra/lavra.env",
         "etc/lavra/lavra.toml",
@@ -138,7 +142,16 @@ fn expected() -> BTreeSet<String> {
         "usr/share/doc/lavra/copyright",
     ];
     let others = others.map(str::to_owned);
-    units.into_iter().chain(completions).chain(documents).chain(examples).chain(others).collect()
+    let documents = documents.into_iter().chain(pictures).chain(examples);
+    units.into_iter().chain(completions).chain(documents).chain(others).collect()
+}
+
+/// No page leads nowhere.
+fn documents(machine: &Machine<'_>) -> Result<()> {
+    let place = machine.path("usr/share/doc/lavra");
+    let broken = links::broken(&place, &DOCUMENTS.map(|page| place.join(page)))?;
+    ensure!(broken.is_empty(), "links that lead nowhere:\n  {}", broken.join("\n  "));
+    Ok(())
 }
 
 /// The program starts, with the library beside it and no other, and does something with it.
