@@ -35,6 +35,20 @@ pub(crate) fn test(workspace: &Workspace, names: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Takes the pictures of the documents anew, with the `lavra` that was built.
+pub(crate) fn pictures(workspace: &Workspace) -> Result<()> {
+    apt::ensure(PACKAGES)?;
+    let (tests, documents) =
+        (workspace.root().join("crates/web/browser"), workspace.root().join("docs"));
+    install(workspace, &tests)?;
+    let mut node = workspace.command("node");
+    node.current_dir(&tests).arg("pictures.mjs").arg(&documents);
+    node.env("LAVRA_BIN", workspace.target().join("debug/lavra"))
+        .env("LAVRA_CHROMIUM", Package::Chromium.path()?)
+        .env("LAVRA_PICTURES", workspace.target().join("pictures"));
+    exec::run(&mut node)
+}
+
 /// Milliseconds to the first paint of each page, the worst of a few.
 pub(crate) fn paints(
     workspace: &Workspace,

@@ -10,6 +10,7 @@ cargo xtask COMMAND
   test [nextest arguments…]   get what is missing, start private servers, run every test
                               (`test -p lavra-db`, `test a_page_past_the_end`: only those)
   browser [names…]            only the tests in a real browser (`browser life`: those of that file)
+  pictures                    take the pictures of the documents anew
   servers [-- command…]       start the private servers; run the command with them, or print
                               `export LAVRA_TEST_…` lines and stay until stdin closes or Ctrl-C
   check                       format, clippy, documentation, its links, unused dependencies, licences and bans
@@ -35,6 +36,7 @@ pub(crate) enum Task {
     Help,
     Test { nextest: Vec<String> },
     Browser { names: Vec<String> },
+    Pictures,
     Servers { command: Vec<String> },
     Check,
     Conformance,
@@ -66,6 +68,7 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task> {
             return Ok(Task::Fuzz { args: args.collect() });
         }
         "servers" => Task::Servers { command: after_dashes(&mut args)? },
+        "pictures" => Task::Pictures,
         "check" => Task::Check,
         "conformance" => Task::Conformance,
         "demo" => {

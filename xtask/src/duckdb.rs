@@ -1,6 +1,6 @@
 //! The prebuilt DuckDB library.
 //!
-//! DuckDB compiles for some twenty minutes on two cores, so development takes the library that DuckDB's
+//! DuckDB compiles for half an hour on two cores, so development takes the library that DuckDB's
 //! own npm package carries, checks it, and keeps it in the cache for every checkout. `.duckdb/` is where
 //! cargo links from; at run time binaries look beside themselves, so it also lies in the target directory.
 

@@ -71,6 +71,7 @@ fn perform(task: Task) -> Result<()> {
         }
         Task::Test { nextest } => test::run(&Workspace::locate()?, &nextest),
         Task::Browser { names } => test::browser(&Workspace::locate()?, &names),
+        Task::Pictures => test::pictures(&Workspace::locate()?),
         Task::Servers { command } => servers::run(&Workspace::locate()?, &command),
         Task::Check => check::run(&Workspace::locate()?),
         Task::Conformance => conformance::run(&Workspace::locate()?),

@@ -46,6 +46,13 @@ pub(crate) fn browser(workspace: &Workspace, names: &[String]) -> Result<()> {
     browser::test(workspace, names)
 }
 
+/// Builds lavra, then has its pages in the documents' pictures.
+pub(crate) fn pictures(workspace: &Workspace) -> Result<()> {
+    duckdb::ensure(workspace)?;
+    exec::run(workspace.cargo().args(["build", "--package", "lavra", "--bin", "lavra"]))?;
+    browser::pictures(workspace)
+}
+
 /// The whole workspace, unless packages were named.
 fn scope(nextest: &[String]) -> &'static [&'static str] {
     let names_packages =

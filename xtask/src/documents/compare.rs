@@ -9,7 +9,7 @@ pub(super) fn missing<'a>(shows: &'a [String], said: &str) -> Vec<&'a str> {
     shows.iter().map(String::as_str).filter(|line| !is_there(line)).collect()
 }
 
-/// Spaces as one; numbers, times and ids as `#`.
+/// Spaces as one; numbers, times and ids as `#`, but for a lone 0.
 fn loose(line: &str) -> String {
     line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
@@ -21,6 +21,8 @@ fn word(word: &str) -> String {
     for part in parts(&word) {
         match is_changing(part) {
             false => text.push_str(part),
+            // None is not some: `0 failed` is a promise.
+            true if part == "0" && is_alone(part, &word) => text.push_str(part),
             true if text.ends_with('#') => {}
             true => text.push('#'),
         }
@@ -32,6 +34,10 @@ fn word(word: &str) -> String {
         }
         text
     })
+}
+
+fn is_alone(part: &str, word: &str) -> bool {
+    word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric()) == part
 }
 
 /// Runs of letters and digits, and what stands between them.
@@ -129,6 +135,8 @@ mod tests {
         let other = said.replace("COMPLETED", "FAILED");
         assert_eq!(missing(&shown, &other).len(), 1);
         assert_eq!(missing(&lines("7 pages"), "7 rows").len(), 1);
+        assert_eq!(missing(&lines("3 complete, 0 failed"), "3 complete, 1 failed").len(), 1);
+        assert_eq!(missing(&lines("3 complete, 0 failed"), "0 complete, 0 failed").len(), 1);
         assert_eq!(missing(&lines("worker-0 ready"), "worker-1 ready"), <Vec<&str>>::new());
     }
 
