@@ -3,8 +3,10 @@
 //!
 //! The archive file is complete before anything goes, and the rows go last, because they say what
 //! there is to remove. A crash in between leaves the rows, and the next run archives them again
-//! under another name and removes what is left: nothing stays that no row knows.
+//! under another name and removes what is left: nothing stays that no row knows. A task whose artefact
+//! cannot be removed keeps its row, holds up nothing else, and the run ends with the reason.
 
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -14,13 +16,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::artefact::{Artefacts, Pointer};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::handler::{Context, Failure, Handler, Outcome};
+use crate::model::{Task, TaskId};
 use crate::service::Tasks;
 use crate::store::{Dossier, Expiry};
 
-/// How many are in memory at once, with payloads and results of megabytes.
-const BATCH: usize = 50;
+/// How many go at once, into one file of the archive.
+const BATCH: usize = 500;
+/// How many of them are in memory, with payloads and results of megabytes.
+const IN_MEMORY: usize = 50;
 const EVENTS: usize = 10_000;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -79,88 +84,121 @@ impl Cleanup {
         self.tasks.now().checked_sub(age).unwrap_or(Timestamp::MIN)
     }
 
-    async fn archive(&self, dossiers: &[Dossier]) -> Result<Option<Pointer>> {
-        let (Some(archive), Some(first)) = (&self.archive, dossiers.first()) else {
-            return Ok(None);
-        };
-        let packed = packed(dossiers).map_err(|error| crate::Error::Invalid(error.to_string()))?;
+    /// Reads all that belongs to the tasks, few at a time: lines for the archive, compressed as they come,
+    /// and the artefacts that go with them.
+    async fn read(&self, expired: Vec<Task>) -> Result<(Vec<u8>, Vec<(TaskId, Pointer)>)> {
+        let unpacked = |error: std::io::Error| Error::Invalid(error.to_string());
+        let mut lines = zstd::Encoder::new(Vec::new(), 3).map_err(unpacked)?;
+        let mut artefacts = Vec::new();
+        let mut left = expired.into_iter().peekable();
+        while left.peek().is_some() {
+            let some = left.by_ref().take(IN_MEMORY).collect();
+            for dossier in self.tasks.store().dossiers(some).await? {
+                let line = serde_json::to_writer(&mut lines, &dossier).map_err(Into::into);
+                line.and_then(|()| lines.write_all(b"\n")).map_err(unpacked)?;
+                artefacts.extend(self.own_artefact(&dossier).map(|it| (dossier.task.id, it)));
+            }
+        }
+        Ok((lines.finish().map_err(unpacked)?, artefacts))
+    }
+
+    /// A result is what its worker says: of the files here only the task's own are its to name.
+    fn own_artefact(&self, dossier: &Dossier) -> Option<Pointer> {
+        let named = dossier.result.as_ref()?.get("artefact")?;
+        let pointer: Pointer = serde_json::from_value(named.clone()).ok()?;
+        let id = dossier.task.id.to_string();
+        let is_own = pointer.location == self.artefacts.place()
+            && pointer.key.split('/').any(|part| part == id);
+        is_own.then_some(pointer)
+    }
+
+    async fn archive(&self, packed: Vec<u8>, count: usize) -> Result<Option<String>> {
+        let Some(archive) = &self.archive else { return Ok(None) };
         let day = self.tasks.now().strftime("%Y/%m/%d");
         let key = format!("tasks/{day}/{}.jsonl.zst", self.tasks.store().clock().new_id());
         let pointer = archive.put(&key, "application/zstd", Bytes::from(packed)).await?;
-        tracing::info!(count = dossiers.len(), first = %first.task.id, key, "archived");
-        Ok(Some(pointer))
+        tracing::info!(count, key, "archived");
+        Ok(Some(pointer.key))
     }
 
-    async fn remove_artefacts(&self, dossiers: &[Dossier]) -> Result<()> {
-        for dossier in dossiers {
-            let named = dossier.result.as_ref().and_then(|result| result.get("artefact"));
-            let pointer: Option<Pointer> =
-                named.and_then(|named| serde_json::from_value(named.clone()).ok());
-            // A result is what its worker says: of the files here only the task's own are its to name.
-            let id = dossier.task.id.to_string();
-            let is_own = |it: &Pointer| {
-                it.location == self.artefacts.place() && it.key.split('/').any(|part| part == id)
-            };
-            if let Some(pointer) = pointer.filter(is_own) {
-                match self.artefacts.remove(&pointer.key).await {
-                    // No artefact has such a name: it must not hold up the others.
-                    Err(error) if !error.is_transient() => {
-                        tracing::warn!(key = pointer.key, %error, "a result names no artefact");
-                    }
-                    removed => removed?,
+    /// What removing a task's artefact came to, if that may be otherwise another time.
+    async fn trouble_with(&self, pointer: &Pointer) -> Option<Error> {
+        let error = self.artefacts.remove(&pointer.key).await.err()?;
+        let passes = error.is_transient();
+        tracing::warn!(key = pointer.key, %error, passes, "an artefact was not removed");
+        passes.then_some(error)
+    }
+
+    async fn run_all(&self, input: &Input, context: &Context) -> Result<serde_json::Value> {
+        let mut done = Done::default();
+        self.remove_tasks(input, context, &mut done).await?;
+        self.sweep_events(input, context, &mut done).await?;
+        match done.trouble {
+            Some(error) => Err(error),
+            None => Ok(json!({
+                "tasks_removed": done.tasks, "events_removed": done.events, "archives": done.archives
+            })),
+        }
+    }
+
+    async fn remove_tasks(&self, input: &Input, context: &Context, done: &mut Done) -> Result<()> {
+        let keep = &self.retention;
+        let expiry = Expiry {
+            completed_before: self.ago(input.completed_days.unwrap_or(keep.completed_days)),
+            cancelled_before: self.ago(input.cancelled_days.unwrap_or(keep.cancelled_days)),
+            failed_before: self.ago(input.failed_days.unwrap_or(keep.failed_days)),
+        };
+        let mut kept = HashSet::new();
+        // Where so many cannot be removed, none can.
+        while !context.is_stopping() && kept.len() < BATCH {
+            let mut expired = self.tasks.store().expired(expiry, BATCH + kept.len()).await?;
+            expired.retain(|task| !kept.contains(&task.id));
+            let mut versions: Vec<_> = expired.iter().map(|it| (it.id, it.version)).collect();
+            if versions.is_empty() {
+                break;
+            }
+            let (packed, artefacts) = self.read(expired).await?;
+            done.archives.extend(self.archive(packed, versions.len()).await?);
+            // Only what has completed has artefacts, and that never changes again.
+            for (id, pointer) in artefacts {
+                if let Some(error) = self.trouble_with(&pointer).await {
+                    kept.insert(id);
+                    done.trouble = Some(error);
                 }
+            }
+            versions.retain(|(id, _)| !kept.contains(id));
+            let gone = self.tasks.store().remove(versions).await?;
+            done.tasks += gone;
+            context.progress(50, format!("Removed {} tasks", done.tasks));
+            if gone == 0 {
+                break;
             }
         }
         Ok(())
     }
 
-    async fn run_all(&self, input: &Input, context: &Context) -> Result<serde_json::Value> {
-        let expiry = Expiry {
-            completed_before: self
-                .ago(input.completed_days.unwrap_or(self.retention.completed_days)),
-            cancelled_before: self
-                .ago(input.cancelled_days.unwrap_or(self.retention.cancelled_days)),
-            failed_before: self.ago(input.failed_days.unwrap_or(self.retention.failed_days)),
-        };
-        let (mut removed, mut events, mut files) = (0, 0, Vec::new());
-        while !context.is_stopping() {
-            let expired = self.tasks.store().expired(expiry, BATCH).await?;
-            if expired.is_empty() {
-                break;
-            }
-            let versions = expired.iter().map(|task| (task.id, task.version)).collect();
-            let dossiers = self.tasks.store().dossiers(expired).await?;
-            files.extend(self.archive(&dossiers).await?.map(|pointer| pointer.key));
-            // Only what has completed has artefacts, and that never changes again.
-            self.remove_artefacts(&dossiers).await?;
-            let gone = self.tasks.store().remove(versions).await?;
-            removed += gone;
-            context.progress(50, format!("Removed {removed} tasks"));
-            if gone == 0 {
-                break;
-            }
-        }
+    async fn sweep_events(&self, input: &Input, context: &Context, done: &mut Done) -> Result<()> {
         let floor = self.ago(input.events_days.unwrap_or(self.retention.events_days));
         while !context.is_stopping() {
             let swept = self.tasks.store().sweep_history(floor, EVENTS).await?;
-            events += swept;
+            done.events += swept;
             if swept < EVENTS {
                 break;
             }
-            context.progress(75, format!("Removed {events} events"));
+            context.progress(75, format!("Removed {} events", done.events));
         }
-        Ok(json!({ "tasks_removed": removed, "events_removed": events, "archives": files }))
+        Ok(())
     }
 }
 
-/// A line of JSON for each, compressed.
-fn packed(dossiers: &[Dossier]) -> std::io::Result<Vec<u8>> {
-    let mut lines = zstd::Encoder::new(Vec::new(), 3)?;
-    for dossier in dossiers {
-        serde_json::to_writer(&mut lines, dossier)?;
-        lines.write_all(b"\n")?;
-    }
-    lines.finish()
+/// What a run has come to.
+#[derive(Debug, Default)]
+struct Done {
+    tasks: usize,
+    events: usize,
+    archives: Vec<String>,
+    /// Why some tasks are still there.
+    trouble: Option<Error>,
 }
 
 impl Handler for Cleanup {

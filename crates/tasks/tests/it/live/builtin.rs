@@ -193,7 +193,10 @@ const LONG_AGO: &str = "UPDATE kodus_workflow.tasks SET updated_at = '2020-01-01
 async fn a_task_stays_as_long_as_its_artefact_cannot_be_removed(world: World) {
     let service = Service::start(&world, true).await;
     let old = service.run("http", json!({ "url": server(&[OK]).await })).await;
+    let younger = service.run("http", json!({ "url": server(&[OK]).await })).await;
     world.execute(LONG_AGO).await;
+    let sooner = "UPDATE kodus_workflow.tasks SET updated_at = '2020-01-02T00:00:00Z'";
+    world.execute(&format!("{sooner} WHERE id = '{}'", younger.id)).await;
     let artefact = service.directory.path().join("artefacts").join(format!("http/{}/1", old.id));
     // A directory in its place cannot be removed as a file can.
     std::fs::remove_file(&artefact).unwrap();
@@ -202,6 +205,7 @@ async fn a_task_stays_as_long_as_its_artefact_cannot_be_removed(world: World) {
     assert_eq!(failed.status, Status::Failed, "{failed:?}");
     assert!(failed.error.as_deref().unwrap().contains("could not be removed"), "{failed:?}");
     service.tasks.task(old.id).await.expect("the row that knows of the artefact is still there");
+    assert!(service.tasks.task(younger.id).await.is_err(), "one held up the other");
 
     std::fs::remove_dir(&artefact).unwrap();
     std::fs::write(&artefact, "as it was").unwrap();
