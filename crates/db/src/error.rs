@@ -59,6 +59,10 @@ pub enum Refusal {
     NoDatabase(String),
     /// There is no such role, or its password is another: a server does not tell which.
     NotThatRole(String),
+    /// Its certificate is of nobody that this machine trusts.
+    Untrusted,
+    /// It speaks no TLS, which is asked of a server on another machine.
+    NoTls,
     Other,
 }
 
@@ -69,6 +73,14 @@ fn advice(refusal: Option<&Refusal>) -> String {
         Some(Refusal::NoDatabase(name)) => format!("CREATE DATABASE {name} makes it {made}"),
         Some(Refusal::NotThatRole(name)) => {
             format!("is that the password? CREATE ROLE {name} LOGIN makes a role {made}")
+        }
+        Some(Refusal::Untrusted) => {
+            "this machine does not trust who signed its certificate: SSL_CERT_FILE names a file with one \
+             to trust (docs/operations.md#tls)"
+                .into()
+        }
+        Some(Refusal::NoTls) => {
+            "?sslmode=disable in --database does without, where nobody listens in between".into()
         }
         Some(Refusal::Other) => {
             "look at the user, the password and the database in --database (or in DB_*)".into()
@@ -114,14 +126,14 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
 }
 
-/// Whether a failure of DuckDB is of one of these kinds, or what a failure of such a kind left behind.
+/// Whether a failure of DuckDB is of one of these kinds. What a fatal one leaves behind is fatal as well.
 ///
 /// Told by what the text begins with: further on it quotes statements and values, which say what they like.
 pub(crate) fn is_duckdbs(error: &duckdb::Error, kinds: &[&str]) -> bool {
     let text = error.to_string();
     let inner = text.strip_prefix("TransactionContext Error: Failed to commit: ");
     let inner = inner.unwrap_or(&text);
-    kinds.iter().any(|kind| inner.starts_with(kind)) || text.contains("has been invalidated")
+    kinds.iter().any(|kind| inner.starts_with(kind))
 }
 
 impl Error {

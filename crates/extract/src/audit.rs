@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use lavra_db::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::client::Fetch;
-use crate::digest::{digest, hex};
+use crate::digest::digest;
 use crate::error::Result;
 use crate::host::{Ended, Host};
 use crate::machine::{Happening, next};

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lavra_db::hex;
 use lavra_tasks::{Context, Failure, Handler, NewTask, Outcome, Policy};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -16,7 +17,6 @@ use crate::error::Error;
 use crate::model::{Notification, Webhook, WebhookId};
 use crate::send::{Answer, Timing};
 use crate::service::Webhooks;
-use crate::sign::hex;
 use crate::store;
 
 /// Eight attempts in all.

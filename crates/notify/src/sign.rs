@@ -1,8 +1,7 @@
 //! How a receiver knows that it was us: HMAC-SHA256 over the time and the body.
 
-use std::fmt::Write;
-
 use hmac::{Hmac, KeyInit, Mac};
+use lavra_db::hex;
 use sha2::Sha256;
 
 /// The value of `lavra-signature`. The time is signed as well, so that a request that someone has
@@ -16,13 +15,6 @@ pub fn sign(secret: &str, timestamp: i64, body: &[u8]) -> String {
     mac.update(b".");
     mac.update(body);
     format!("v1={}", hex(&mac.finalize().into_bytes()))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _infallible = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

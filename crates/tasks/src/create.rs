@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lavra_db::{Clock, key_of};
+use lavra_db::{Clock, hex, key_of};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -171,14 +171,6 @@ fn fingerprinted(caller: Option<&str>, key: &str, kind: &str, payload: &str) -> 
     digest.update([0]);
     digest.update(payload);
     Ok(Key { key: key_of(caller, key), fingerprint: hex(&digest.finalize()) })
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _infallible = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

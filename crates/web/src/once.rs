@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use lavra_db::{IdempotencyKeys, Reserved, key_as_said, key_of};
+use lavra_db::{IdempotencyKeys, Reserved, hex, key_as_said, key_of};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -70,14 +70,6 @@ pub(crate) async fn keep(State(site): State<Site>, request: Request, next: Next)
         }
         Err(problem) => problem.into_response(),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _infallible = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 async fn once(site: &Site, key: &str, request: Request, next: Next) -> Result<Response, Problem> {

@@ -270,5 +270,8 @@ impl Instance {
 
 /// Whether every further statement would fail as well.
 fn gave_up(error: &duckdb::Error) -> bool {
-    is_duckdbs(error, &["FATAL Error", "INTERNAL Error"])
+    // A checkpoint that found no room says so in other words than everything else.
+    let is_invalidated =
+        || is_duckdbs(error, &["IO Error"]) && error.to_string().contains("has been invalidated");
+    is_duckdbs(error, &["FATAL Error", "INTERNAL Error"]) || is_invalidated()
 }

@@ -84,6 +84,12 @@ impl Dial {
         if is_role || has(&["authentication failed", "no such user"]) {
             return Some(Refusal::NotThatRole(user.to_owned()));
         }
+        if has(&["invalid peer certificate"]) {
+            return Some(Refusal::Untrusted);
+        }
+        if has(&["server does not support TLS"]) {
+            return Some(Refusal::NoTls);
+        }
         (code.starts_with("28") || lost).then_some(Refusal::Other)
     }
 }

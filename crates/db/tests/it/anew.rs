@@ -52,7 +52,7 @@ async fn who_takes_the_file_meanwhile_is_waited_for() {
 async fn a_value_that_speaks_of_the_end_is_not_the_end() {
     let file = File::new();
     let duck = Duck::open(&file.path(), Schema::default(), DuckOptions::default()).unwrap();
-    for word in ["FATAL Error", "INTERNAL Error", "IO Error"] {
+    for word in ["FATAL Error", "INTERNAL Error", "IO Error", "has been invalidated"] {
         let sql = format!("SELECT '{word}'::INT");
         let ask = move |connection: &Connection| connection.query_row(&sql, [], |row| row.get(0));
         let error = duck.read::<i32, _>("ask", ask).await.unwrap_err();

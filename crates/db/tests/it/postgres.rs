@@ -1,12 +1,15 @@
 //! PostgreSQL that goes away, comes late, refuses or hangs.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lavra_db::tokio_postgres::types::Type;
 use lavra_db::{Error, Pg, Result, Schema};
+use rustls::pki_types::PrivateKeyDer;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
 
 use crate::support::place::{PATIENCE, Server};
 use crate::support::until;
@@ -96,6 +99,45 @@ async fn a_wrong_password_is_not_tried_again_in_whatever_language() {
     assert!(error.to_string().contains("CREATE ROLE someone LOGIN"), "{error}");
     assert!(!error.is_transient());
     assert!(started.elapsed() < Duration::from_secs(10), "it was tried again");
+}
+
+/// What a server on another machine says to the wish for TLS; then it shows a certificate, if it said yes.
+async fn answers_the_wish_for_tls(answer: u8) -> String {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider);
+    let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let config = config.with_single_cert(vec![made.cert.der().clone()], key).unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        loop {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let _wish = client.read_exact(&mut [0; 8]).await;
+            let _answered = client.write_all(&[answer]).await;
+            let _refused = acceptor.accept(client).await;
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_tls_is_said_at_once_with_what_to_do() {
+    for (answer, reason, advice) in [
+        (b'S', "invalid peer certificate", "SSL_CERT_FILE"),
+        (b'N', "does not support TLS", "?sslmode=disable"),
+    ] {
+        let address = answers_the_wish_for_tls(answer).await;
+        let started = Instant::now();
+        let url = format!("postgres://someone:{PASSWORD}@{address}/some?sslmode=require");
+        let error = connect(&url, Duration::from_secs(30)).await.unwrap_err();
+        assert_names(&error, &address, reason);
+        assert!(error.to_string().contains(advice), "{error}");
+        assert!(!error.is_transient());
+        assert!(started.elapsed() < Duration::from_secs(10), "it was tried again");
+    }
 }
 
 async fn an_unknown_database_is_not_waited_for(server: Server) {

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use lavra_db::hex;
 use rand::RngExt as _;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use super::Run;
 use crate::breaker::Change;
-use crate::digest::{Digest, hex};
+use crate::digest::Digest;
 use crate::error::Result;
 use crate::event::Event;
 use crate::host::Ended;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use lavra_db::hex;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -41,12 +42,7 @@ impl Hash {
 
     /// As it is stored.
     pub fn to_hex(self) -> String {
-        self.0.iter().fold(String::with_capacity(64), |mut text, byte| {
-            for half in [byte >> 4, byte & 15] {
-                text.push(char::from(b"0123456789abcdef"[usize::from(half)]));
-            }
-            text
-        })
+        hex(&self.0)
     }
 
     pub fn from_hex(text: &str) -> Option<Self> {

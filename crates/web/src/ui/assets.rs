@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use axum::Router;
 use axum::http::header;
 use axum::routing::get;
+use lavra_db::hex;
 use sha2::{Digest, Sha256};
 
 use crate::app::Site;
@@ -19,11 +20,7 @@ static SCRIPT_PATH: LazyLock<String> = LazyLock::new(|| path("script", SCRIPT, "
 static ICON_PATH: LazyLock<String> = LazyLock::new(|| path("icon", ICON, "svg"));
 
 fn path(name: &str, content: &str, ending: &str) -> String {
-    use std::fmt::Write;
-    let mut digest = String::new();
-    for byte in &Sha256::digest(content.as_bytes())[..6] {
-        let _infallible = write!(digest, "{byte:02x}");
-    }
+    let digest = hex(&Sha256::digest(content.as_bytes())[..6]);
     format!("/assets/{name}.{digest}.{ending}")
 }
 
