@@ -40,8 +40,12 @@ impl Orchestrator {
         let mut ears = self.bell.ears();
         let was_stopped = loop {
             ears.forget();
-            let mode = self.patiently(|| self.store.control()).await?.mode;
+            let Control { mode, task_id } = self.patiently(|| self.store.control()).await?;
             let counts = self.patiently(|| self.store.counts()).await?;
+            if task_id != task {
+                // Another run has begun: what it does, and the sessions that it opens, are its own.
+                return Ok(Ended { counts, unclosed: 0, was_stopped: true });
+            }
             tell(mode, &counts);
             match mode {
                 Mode::Run if counts.has_work() => {}
@@ -55,15 +59,12 @@ impl Orchestrator {
                 () = tokio::time::sleep(self.timing.polling_queue) => {}
                 () = ears.queue_or_work() => {}
                 () = stop.cancelled(), if mode != Mode::Stop => {
-                    if !self.set_mode(Mode::Stop, task, task).await? {
-                        // Another run has begun: what it does is its own.
-                        break true;
-                    }
+                    self.set_mode(Mode::Stop, task, task).await?;
                 }
             }
         };
-        self.set_mode(Mode::Off, task, task).await?;
-        let unclosed = self.until_closed().await?;
+        let is_over = self.set_mode(Mode::Off, task, task).await?;
+        let unclosed = if is_over { self.until_closed().await? } else { 0 };
         let counts = self.patiently(|| self.store.counts()).await?;
         Ok(Ended { counts, unclosed, was_stopped })
     }

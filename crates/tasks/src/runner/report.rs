@@ -271,8 +271,15 @@ impl Writer {
         };
         let plain =
             Write { steps: Vec::new(), metadata: None, result: None, next, ..write.clone() };
-        let written = self.write(&[plain], tried).await;
-        written.ok().and_then(|w| w.first().copied()).unwrap_or(Written::Refused)
+        let written = self.write(std::slice::from_ref(&plain), tried).await;
+        match written.ok().and_then(|written| written.first().copied()) {
+            Some(applied @ Written::Applied { .. }) => applied,
+            // If an answer was lost, it is this failure that may be there, not the outcome.
+            Some(Written::Refused) | None if *tried => {
+                self.was_ours(&plain).await.unwrap_or(Written::Refused)
+            }
+            Some(Written::Refused) | None => Written::Refused,
+        }
     }
 
     /// Cancelled under us: confirm that we stopped. Anything else: it is another's now.
