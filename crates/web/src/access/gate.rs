@@ -27,6 +27,8 @@ use crate::verbs::documented;
 /// A stream ends after so long, so that who opened it is asked again; clients go on from where it was.
 const LONGEST_STREAM: Duration = Duration::from_secs(300);
 
+/// Anyone may ask; who is known is told more.
+const READINESS: &str = "/readyz";
 /// How long a caller is looked for who need not be known.
 const SOON: Duration = Duration::from_secs(1);
 
@@ -40,10 +42,15 @@ pub(crate) async fn check(
     next: Next,
 ) -> Response {
     let matched = request.extensions().get::<MatchedPath>();
-    let rule = rule(request.method(), matched.map(|path| documented(path.as_str())).as_deref());
+    let path = matched.map(|path| documented(path.as_str()).into_owned());
+    let rule = rule(request.method(), path.as_deref());
     let (parts, body) = request.into_parts();
     let known = match rule {
-        Rule::Need(Need::Open) => Ok(known_if_soon(&access, &parts).await),
+        Rule::Need(Need::Open) if path.as_deref() == Some(READINESS) => {
+            Ok(known_if_soon(&access, &parts).await)
+        }
+        // Answered even while the database does not.
+        Rule::Need(Need::Open) => Ok(without_credentials(&access, &parts)),
         _ => known(&access, &parts).await.and_then(|known| allowed(&rule, known)),
     };
     let known = match known {
@@ -125,10 +132,12 @@ async fn known(access: &Access, parts: &Parts) -> Result<Option<Known>, Problem>
     Ok(without_credentials(access, parts))
 }
 
-/// Who calls where anyone may: it is answered even while the database is not, and whatever is shown.
+/// Who calls where anyone may: answered even while the database does not, and whatever is shown.
 async fn known_if_soon(access: &Access, parts: &Parts) -> Option<Known> {
-    let known = tokio::time::timeout(SOON, known(access, parts)).await;
-    known.ok()?.ok()?
+    match tokio::time::timeout(SOON, known(access, parts)).await {
+        Ok(Ok(known)) => known,
+        Ok(Err(_)) | Err(_) => without_credentials(access, parts),
+    }
 }
 
 async fn by_key(access: &Access, from: IpAddr, text: &str) -> Result<Option<Known>, Problem> {

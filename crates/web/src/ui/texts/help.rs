@@ -4,7 +4,7 @@ use super::texts;
 
 texts!(Help {
     pages: "As páginas" | "The pages";
-    overview: "Se está em execução, o que espera e por quê, o que falhou, o ritmo e a previsão."
+    overview: "Se está em execução, o que espera e pelo quê, o que falhou, o ritmo e a previsão."
         | "Whether it is running, what waits and for what, what failed, how fast, and until when.";
     missions: "O banco e a fila. Os números por estado são os filtros; marque missões para adicionar à fila, cancelar ou tentar de novo."
         | "The bank and the queue. The counts by state are the filters; tick missions to queue, cancel or retry them.";

@@ -28,7 +28,7 @@ texts!(Overview {
     run_draining: "Drenando: nada novo começa." | "Draining: nothing new begins.";
     run_stopping: "Encerrando." | "Stopping.";
     state_counts: "Missões por estado" | "Missions by state";
-    waits: "O que espera, e por quê" | "What waits, and for what";
+    waits: "O que espera, e pelo quê" | "What waits, and for what";
     waits_none: "Nada espera." | "Nothing waits.";
     waits_for: "Espera por" | "Waits for";
     waits_mission: "missão" | "mission";
