@@ -7,7 +7,7 @@ import os
 from airbyte_cdk.entrypoint import AirbyteEntrypoint
 from airbyte_cdk.sources.declarative.yaml_declarative_source import YamlDeclarativeSource
 
-from peer import IN_FLIGHT, arguments, inside
+from peer import arguments, inside
 
 MANIFEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "airbyte.yaml")
 CATALOG = {
@@ -39,7 +39,7 @@ def main():
     config, catalog, state = (
         inside(args.directory, name) for name in ("config.json", "catalog.json", "state.json")
     )
-    write(config, {"base": f"{args.base}/", "workers": IN_FLIGHT})
+    write(config, {"base": f"{args.base}/", "workers": args.workers})
     write(catalog, CATALOG)
     command = ["read", "--config", config, "--catalog", catalog]
     if os.path.exists(state):

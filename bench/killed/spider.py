@@ -8,7 +8,10 @@ from urllib.parse import urlencode
 
 import scrapy
 
-from peer import IN_FLIGHT, LIST, MONTH, PATH
+from peer import LIST, MONTH, PATH
+
+
+IN_FLIGHT = 16
 
 
 class Contratacoes(scrapy.Spider):
