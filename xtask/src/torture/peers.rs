@@ -4,7 +4,7 @@
 //! A page counts as served again when the world has served it once more. What is missing is what the world has and
 //! no record of the peer's own output has the key of.
 
-mod kept;
+mod missing;
 mod python;
 
 use anyhow::{Result, ensure};
@@ -13,7 +13,7 @@ use super::extract::half::killed_at_half;
 use super::half::{PAGES, World};
 use crate::workspace::Workspace;
 use crate::{duckdb, exec, output};
-use kept::Missing;
+use missing::Missing;
 use python::{Installed, Peer};
 
 /// A row of the table.
