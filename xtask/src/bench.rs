@@ -7,7 +7,7 @@ mod bars;
 mod extract;
 mod failures;
 mod fleet;
-mod numbers;
+pub(crate) mod numbers;
 mod pages;
 mod tasks;
 mod writer;

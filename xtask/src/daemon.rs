@@ -8,7 +8,7 @@
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -105,6 +105,25 @@ impl Daemon {
         Ok(())
     }
 
+    /// Waits for the end that it comes to by itself.
+    pub(crate) fn end(mut self, patience: Duration) -> Result<ExitStatus> {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if start.elapsed() > patience {
+                bail!(
+                    "{} has not ended after {} s:\n{}",
+                    self.name,
+                    patience.as_secs(),
+                    self.last_words()
+                );
+            }
+            interrupt::sleep(Duration::from_millis(10))?;
+        }
+    }
+
     /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
@@ -121,7 +140,8 @@ impl Daemon {
         }
     }
 
-    fn last_words(&self) -> String {
+    /// The end of its log.
+    pub(crate) fn last_words(&self) -> String {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(15)..].join("\n")

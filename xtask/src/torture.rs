@@ -4,6 +4,8 @@
 mod all;
 mod extract;
 mod fleet;
+mod half;
+mod peers;
 mod servers;
 mod tasks;
 
@@ -34,6 +36,11 @@ const SCENARIOS: &[Scenario] = &[
         name: "extract",
         about: "extractions killed at random, on DuckDB and by three on PostgreSQL (--kills 200, --seed N)",
         run: extract::run,
+    },
+    Scenario {
+        name: "peers",
+        about: "dlt, Airbyte's CDK, Scrapy and Lavra, each killed at half of an extraction and started again",
+        run: peers::run,
     },
     Scenario {
         name: "fleet",

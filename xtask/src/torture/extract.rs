@@ -6,7 +6,7 @@
 //! Two of the lists change while they are read: their pages are rightly asked for again, and counted
 //! apart. The truth is the world's after its last change.
 
-mod half;
+pub(super) mod half;
 pub(super) mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,7 +91,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         let scene = Scene::begin(workspace, database, latency, kills, seed)?;
         output::data(&format!("{engine}: {}", scene.torture(processes, kills, seed)?));
     }
-    output::data(&half::table(workspace)?);
+    output::data(&half::line(workspace)?);
     Ok(())
 }
 
