@@ -11,7 +11,7 @@ use lavra_db::Environment;
 
 use crate::cli::Cli;
 use crate::client::Refused;
-use crate::exit::{BadUsage, CannotListen, Exit, OwnCode, ServerUnreachable};
+use crate::exit::{BadUsage, BrokerUnreachable, CannotListen, Exit, OwnCode, ServerUnreachable};
 use crate::settings;
 use crate::variables::Variable;
 
@@ -45,7 +45,8 @@ fn all_own_codes() -> impl Iterator<Item = OwnCode> {
     successors(Some(OwnCode::BadUsage), |code| match code {
         OwnCode::BadUsage => Some(OwnCode::CannotListen),
         OwnCode::CannotListen => Some(OwnCode::ServerUnreachable),
-        OwnCode::ServerUnreachable => Some(OwnCode::Error),
+        OwnCode::ServerUnreachable => Some(OwnCode::BrokerUnreachable),
+        OwnCode::BrokerUnreachable => Some(OwnCode::Error),
         OwnCode::Error => None,
     })
 }
@@ -96,10 +97,14 @@ fn every_code_is_documented_with_its_exit_code() {
             OwnCode::BadUsage => BadUsage("a reason".into()).into(),
             OwnCode::CannotListen => {
                 let source = std::io::ErrorKind::AddrInUse.into();
-                CannotListen { place: "a place".into(), source }.into()
+                CannotListen { flag: "--listen", place: "a place".into(), source }.into()
             }
             OwnCode::ServerUnreachable => {
                 ServerUnreachable { base: "a place".into(), source: "a reason".into() }.into()
+            }
+            OwnCode::BrokerUnreachable => {
+                let (place, reason) = ("a place".into(), "a reason".into());
+                BrokerUnreachable { place, reason }.into()
             }
             OwnCode::Error => anyhow::anyhow!("a reason"),
         };

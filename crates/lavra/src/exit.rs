@@ -56,6 +56,7 @@ pub(crate) enum OwnCode {
     BadUsage,
     CannotListen,
     ServerUnreachable,
+    BrokerUnreachable,
     /// Whatever has no code of its own.
     Error,
 }
@@ -66,6 +67,7 @@ impl OwnCode {
             Self::BadUsage => "bad_usage",
             Self::CannotListen => "cannot_listen",
             Self::ServerUnreachable => "server_unreachable",
+            Self::BrokerUnreachable => "broker_unreachable",
             Self::Error => "error",
         }
     }
@@ -90,6 +92,7 @@ pub(crate) fn code(error: &anyhow::Error) -> String {
             () if cause.is::<BadUsage>() => OwnCode::BadUsage,
             () if cause.is::<CannotListen>() => OwnCode::CannotListen,
             () if cause.is::<ServerUnreachable>() => OwnCode::ServerUnreachable,
+            () if cause.is::<BrokerUnreachable>() => OwnCode::BrokerUnreachable,
             () => return None,
         };
         Some(own.as_str().to_owned())
@@ -115,18 +118,22 @@ pub(crate) struct BadUsage(pub(crate) String);
 
 /// An address that is another's, or not this machine's.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {place}: {source}; {}", instead(.source))]
+#[error("cannot listen on {place}: {source}; {}", instead(.flag, .source))]
 pub(crate) struct CannotListen {
+    /// What says where.
+    pub(crate) flag: &'static str,
     pub(crate) place: String,
     pub(crate) source: std::io::Error,
 }
 
-fn instead(error: &std::io::Error) -> &'static str {
+fn instead(flag: &str, error: &std::io::Error) -> String {
     match error.kind() {
-        ErrorKind::AddrInUse => "is another lavra there already? --listen takes another port",
-        ErrorKind::AddrNotAvailable => "--listen takes an address of this machine",
-        ErrorKind::PermissionDenied => "ports below 1024 are root's: --listen takes another",
-        _ => "--listen takes another address",
+        ErrorKind::AddrInUse => {
+            format!("is another lavra there already? {flag} takes another port")
+        }
+        ErrorKind::AddrNotAvailable => format!("{flag} takes an address of this machine"),
+        ErrorKind::PermissionDenied => format!("ports below 1024 are root's: {flag} takes another"),
+        _ => format!("{flag} takes another address"),
     }
 }
 
@@ -138,4 +145,15 @@ fn instead(error: &std::io::Error) -> &'static str {
 pub(crate) struct ServerUnreachable {
     pub(crate) base: String,
     pub(crate) source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// A command that is nothing without its broker found none. A service waits for it instead.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "RabbitMQ at {place} cannot be reached: {reason}; is it running, and is that its address? --broker (or \
+     LAVRA_BROKER) says another"
+)]
+pub(crate) struct BrokerUnreachable {
+    pub(crate) place: String,
+    pub(crate) reason: String,
 }

@@ -467,6 +467,8 @@ fn host(ip: IpAddr) -> String {
 /// Where `--listen`, or another flag, says.
 #[derive(Debug)]
 pub(crate) struct Place {
+    /// What says where it is.
+    flag: &'static str,
     text: String,
     addresses: Vec<SocketAddr>,
 }
@@ -476,7 +478,7 @@ impl Place {
         Self::of("--listen", text).await
     }
 
-    pub(crate) async fn of(flag: &str, text: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn of(flag: &'static str, text: &str) -> anyhow::Result<Self> {
         let wrong = |error: std::io::Error| {
             let why = match error.kind() {
                 ErrorKind::InvalidInput => String::new(),
@@ -485,7 +487,7 @@ impl Place {
             BadUsage(format!("{flag} {text}: {why}it is HOST:PORT, such as {DEFAULT_LISTEN}"))
         };
         let addresses = tokio::net::lookup_host(text).await.map_err(wrong)?;
-        Ok(Self { text: text.to_owned(), addresses: addresses.collect() })
+        Ok(Self { flag, text: text.to_owned(), addresses: addresses.collect() })
     }
 
     /// An address that others than this machine may reach.
@@ -494,16 +496,21 @@ impl Place {
     }
 
     pub(crate) async fn listen(&self) -> anyhow::Result<TcpListener> {
-        let taken = |source| CannotListen { place: self.text.clone(), source };
+        let taken = |source| CannotListen { flag: self.flag, place: self.text.clone(), source };
         Ok(TcpListener::bind(self.addresses.as_slice()).await.map_err(taken)?)
     }
 }
 
+/// A listener on this machine only, on whichever port is free.
+pub(crate) async fn listen_anywhere() -> anyhow::Result<TcpListener> {
+    listen("--listen", "127.0.0.1:0").await
+}
+
 /// A listener on this machine only: whoever reaches it is trusted.
-pub(crate) async fn listen(text: &str) -> anyhow::Result<TcpListener> {
-    let place = Place::find(text).await?;
+pub(crate) async fn listen(flag: &'static str, text: &str) -> anyhow::Result<TcpListener> {
+    let place = Place::of(flag, text).await?;
     if let Some(outside) = place.beyond_loopback() {
-        return Err(BadUsage(format!("--listen {outside}: only loopback addresses")).into());
+        return Err(BadUsage(format!("{flag} {outside}: only loopback addresses")).into());
     }
     place.listen().await
 }

@@ -8,7 +8,7 @@ use lavra_web::access::{Key, Role, Standing};
 use super::on_signal;
 use crate::cli::{RunnerArgs, Serve};
 use crate::exit::{BadUsage, Exit};
-use crate::node::{Node, Parts, Place, listen};
+use crate::node::{Node, Parts, Place, listen_anywhere};
 use crate::settings::Settings;
 use crate::work::Work;
 
@@ -72,7 +72,7 @@ pub(crate) async fn runner(settings: &Settings, args: &RunnerArgs) -> anyhow::Re
     node.metrics = metrics;
     // Who opens a file also serves it: nobody else can.
     let listener = match &node.database {
-        Database::Duck(_) => Some(listen("127.0.0.1:0").await?),
+        Database::Duck(_) => Some(listen_anywhere().await?),
         Database::Postgres(_) => None,
     };
     tracing::info!(database = %settings.target, "running tasks");

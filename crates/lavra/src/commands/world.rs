@@ -23,7 +23,7 @@ struct Parts {
 
 pub(crate) async fn run(args: &World, printer: &Printer) -> anyhow::Result<Exit> {
     let world = args.options.world().map_err(|error| BadUsage(error.to_string()))?;
-    let listener = listen(&args.listen).await?;
+    let listener = listen("--listen", &args.listen).await?;
     let address = listener.local_addr()?;
     printer.note(&format!("the PNCP API is at http://{address}/api/consulta; try"));
     printer.note(&format!(
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: &World, printer: &Printer) -> anyhow::Result<Exit>
 impl Parts {
     async fn fleet(&mut self, args: &World, place: &str, printer: &Printer) -> anyhow::Result<()> {
         let fleet = fleet(args)?;
-        let listener = listen(place).await?;
+        let listener = listen("--fleet", place).await?;
         let base = format!("http://{}", listener.local_addr()?);
         fleet.set_base_url(&base);
         printer
@@ -64,14 +64,15 @@ impl Parts {
             ..AdsConfig::default()
         };
         let library = AdLibrary::new(config);
-        let listener = listen(place).await?;
+        let listener = listen("--ads", place).await?;
         let address = listener.local_addr()?;
         printer.note(&format!("an ad library is at http://{address}/v1; try"));
         printer.note(&format!("  lavra worker --base-url http://{address}/v1"));
         let mut proxies = Vec::new();
         for number in 0..args.proxies {
             let port = args.proxy_port.map_or(0, |first| first.saturating_add(number));
-            let listener: TcpListener = listen(&format!("127.0.0.1:{port}")).await?;
+            let place = format!("127.0.0.1:{port}");
+            let listener: TcpListener = listen("--proxy-port", &place).await?;
             let at = listener.local_addr()?;
             printer.note(&format!("proxy {number} is at {at}, user {PROXY_USER}"));
             let proxy = ForwardProxy::for_user(PROXY_USER, PROXY_PASSWORD);

@@ -14,7 +14,7 @@ use super::on_signal;
 use crate::cli::Writer;
 use crate::exit::{BadUsage, Exit};
 use crate::migrations;
-use crate::node::{Node, Parts, Place, keyring, listen};
+use crate::node::{Node, Parts, Place, keyring, listen_anywhere};
 use crate::settings::{Settings, WriterFile};
 use crate::variables::Variable;
 
@@ -54,7 +54,7 @@ pub(crate) async fn run(mut settings: Settings, args: &Writer) -> anyhow::Result
         match node {
             None => Ok(()),
             // Who opens a file also serves it: nobody else can.
-            Some(node) => node.run(Some(listen("127.0.0.1:0").await?), stop.clone()).await,
+            Some(node) => node.run(Some(listen_anywhere().await?), stop.clone()).await,
         }
     };
     tokio::try_join!(serve(service, listener, key.as_ref(), stop.clone()), others)?;

@@ -121,6 +121,38 @@ fn the_demonstration_ends_well_on_servers_and_leaves_work_alone_that_is_there() 
     assert!(said.contains("CREATE DATABASE"), "{said}");
 }
 
+/// A service would go on without it, and nobody would notice that it was never there.
+#[test]
+fn a_demonstration_with_a_broker_that_is_away_says_so() {
+    let place = Place::on_duckdb();
+    let args = ["--broker", "amqp://someone:secret@127.0.0.1:1/%2f", "demo", "--exit"];
+    let output = demo(&place, &args).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in ["error[broker_unreachable]", "--broker", "127.0.0.1:1"] {
+        assert!(said.contains(part), "it does not say {part:?}: {said}");
+    }
+    assert!(!said.contains("secret"), "{said}");
+    assert_eq!(std::fs::read_dir(place.directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_demonstration_takes_a_schema_of_another_name() {
+    let place = Place::on_postgres();
+    let run = |schema: &str| {
+        let mut command =
+            demo(&place, &["--database", &place.database, "--json", "demo", "--exit"]);
+        command.env("DB_SCHEMA", schema).output().unwrap()
+    };
+    assert_eq!(report(&run("mine"))["audit"]["findings"], json!([]));
+    // What is somebody's is found whatever name the tasks have.
+    for schema in ["public", "lavra", "yours"] {
+        let again = run(schema);
+        let said = String::from_utf8_lossy(&again.stderr);
+        assert_eq!(again.status.code(), Some(2), "{said}");
+    }
+}
+
 /// Of what is somebody's, nothing is changed: no table is made, no key that stands in a column is sealed.
 #[test]
 fn a_demonstration_touches_nothing_of_a_database_that_is_in_use() {

@@ -38,6 +38,22 @@ fn a_port_that_is_taken() {
         let output = place.run(&[command, "--listen", &address]);
         assert_told(&output, 1, &["error[cannot_listen]", &address, "--listen takes another port"]);
     }
+    let port = taken.local_addr().unwrap().port().to_string();
+    let world = ["world", "--listen", "127.0.0.1:0"];
+    let proxies = ["--ads", "127.0.0.1:0", "--proxies", "1", "--proxy-port", &port];
+    let others = [
+        (&["runner", "--metrics", &address][..], "--metrics"),
+        (&[&world[..], &["--fleet", &address]].concat(), "--fleet"),
+        (&[&world[..], &["--ads", &address]].concat(), "--ads"),
+        (&[&world[..], &proxies].concat(), "--proxy-port"),
+    ];
+    for (args, flag) in others {
+        let output = place.run(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let advice = format!("{flag} takes another port");
+        assert!(said.contains(&address) && said.contains(&advice), "{said}");
+    }
 }
 
 #[test]
@@ -79,12 +95,8 @@ fn a_file_that_another_program_has() {
     let month = ["--from", "2025-03", "--to", "2025-03", "--base-url", "http://127.0.0.1:1"];
     let run = [&["extract", "run", "pncp"], &month[..]].concat();
     let commands = [&run[..], &["serve", "--listen", "127.0.0.1:0"], &["sql", "SELECT 1"]];
-    // Each waits a moment for a holder that may be done soon.
-    let started = commands.map(|args| {
-        let mut command = place.command(args);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-    });
-    let ended = started.map(|child| child.wait_with_output().unwrap());
+    // One after the other: each waits a moment for the holder, and has our own lock meanwhile.
+    let ended = commands.map(|args| place.run(args));
     let pid = holder.id().to_string();
     drop(holder.stdin.take());
     holder.wait().unwrap();

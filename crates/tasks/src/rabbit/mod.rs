@@ -17,6 +17,7 @@ mod topology;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use lapin::uri::AMQPUri;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -87,6 +88,14 @@ impl Broker {
             health: Arc::default(),
             outgoing,
             arrivals: Arc::new(Mutex::new(Some(arrivals))),
+        }
+    }
+
+    /// Where it is, without who may enter.
+    pub fn place(&self) -> String {
+        match self.config.url.parse::<AMQPUri>() {
+            Ok(AMQPUri { authority, .. }) => format!("{}:{}", authority.host, authority.port),
+            Err(_) => "an address that is none".into(),
         }
     }
 

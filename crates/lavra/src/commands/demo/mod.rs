@@ -55,7 +55,7 @@ async fn show(
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     let place = Place::new(options, &outside.ads_url)?;
-    place.is_unused().await?;
+    place.is_ready().await?;
     report::starting(printer);
     let parts = Parts::begin(&place, outside, running).await?;
     report::begin(&place, &parts, outside, printer);

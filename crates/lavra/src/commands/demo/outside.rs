@@ -12,11 +12,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::plan::Plan;
-use crate::node::listen;
+use crate::node::listen_anywhere;
 
 const PROXIES: usize = 4;
 pub(super) const PROXY_USER: &str = "user";
-const ANY_PORT: &str = "127.0.0.1:0";
 
 /// Served until `end`.
 pub(super) struct Outside {
@@ -38,7 +37,7 @@ impl Outside {
         let config = WorldConfig { seed: plan.seed, scale: plan.scale, now: None, fixed: None };
         let pncp = World::new(config);
         pncp.set_faults(api_faults())?;
-        let listener = listen(ANY_PORT).await?;
+        let listener = listen_anywhere().await?;
         let pncp_url = format!("http://{}/api/consulta", listener.local_addr()?);
         let (served, until) = (pncp.clone(), stop.clone());
         serving.spawn(async move { served.serve(listener, until).await });
@@ -46,7 +45,7 @@ impl Outside {
         let config = AdsConfig { seed: plan.seed, ads: plan.ads, ..AdsConfig::default() };
         let ads = AdLibrary::new(config);
         ads.set_faults(ad_faults())?;
-        let listener = listen(ANY_PORT).await?;
+        let listener = listen_anywhere().await?;
         let ads_url = format!("http://{}/v1", listener.local_addr()?);
         let (served, until) = (ads.clone(), stop.clone());
         serving.spawn(async move { served.serve(listener, until).await });
@@ -56,7 +55,7 @@ impl Outside {
         for number in 0..PROXIES {
             let proxy = ForwardProxy::for_user(PROXY_USER, &proxy_password);
             proxy.set_fault(proxy_fault(number));
-            let listener: TcpListener = listen(ANY_PORT).await?;
+            let listener: TcpListener = listen_anywhere().await?;
             proxies.push((listener.local_addr()?.port(), proxy.clone()));
             let until = stop.clone();
             serving.spawn(async move { proxy.serve(listener, until).await });

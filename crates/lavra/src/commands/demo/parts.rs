@@ -21,11 +21,10 @@ use tokio_util::sync::CancellationToken;
 use super::outside::{Outside, PROXY_USER};
 use super::place::Place;
 use crate::commands::writer;
-use crate::node::{Node, Parts as NodeParts, keyring, listen};
+use crate::node::{Node, Parts as NodeParts, keyring, listen, listen_anywhere};
 use crate::work::Work;
 
 const WORKERS: usize = 3;
-const ANY_PORT: &str = "127.0.0.1:0";
 const LOOPBACK: &str = "127.0.0.0/8";
 /// How long everything has to end in order; then it ends with the process.
 const GRACE: Duration = Duration::from_secs(4);
@@ -62,9 +61,9 @@ impl Parts {
             ..NodeParts::default()
         };
         let node = Node::open(settings, parts).await?;
-        let listener = match listen(&settings.listen).await {
+        let listener = match listen("--listen", &settings.listen).await {
             Ok(listener) => listener,
-            Err(_) => listen(ANY_PORT).await?,
+            Err(_) => listen_anywhere().await?,
         };
         let all = Self {
             url: format!("http://{}", listener.local_addr()?),
@@ -117,7 +116,7 @@ impl Running {
             },
         };
         let worker = Worker::open(config).await?;
-        let listener = listen(ANY_PORT).await?;
+        let listener = listen_anywhere().await?;
         let url = format!("http://{}", listener.local_addr()?);
         let stop = self.stop.clone();
         self.parts.spawn(async move { Ok(worker.serve(listener, stop).await?) });
@@ -134,7 +133,7 @@ impl Running {
             ..lavra_writer::Config::default()
         };
         let service = lavra_writer::Service::new(database, config, secrets)?;
-        let listener: TcpListener = listen(ANY_PORT).await?;
+        let listener: TcpListener = listen_anywhere().await?;
         let (url, key) = (format!("http://{}", listener.local_addr()?), new_key());
         let (stop, known) = (self.stop.clone(), key.clone().into());
         self.parts.spawn(async move { writer::serve(service, listener, Some(&known), stop).await });

@@ -2,25 +2,30 @@
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context;
 use lavra_db::{DuckOptions, Target};
 use serde_json::Value;
 
 use crate::cli::Options;
-use crate::exit::BadUsage;
+use crate::exit::{BadUsage, BrokerUnreachable};
 use crate::node::{self, PATIENCE};
 use crate::settings::Settings;
 
 const FILE: &str = "lavra.duckdb";
 
+/// How long a broker has to answer.
+const BROKER_PATIENCE: Duration = Duration::from_secs(10);
+
 /// More than anybody has.
 const MOST_TABLES: usize = 100_000;
 
-/// Tables whose rows are somebody's work, beside all of extractions. `tasks` is the schema of tasks, however
-/// it is called.
-const WORK: [(&str, &str); 9] = [
-    ("tasks", "tasks"),
+/// What a demonstration's queues begin with: it takes no message of anybody else's.
+const BROKER_PREFIX: &str = "lavra.demo";
+
+/// Tables whose rows are somebody's work, beside the tasks and all of extractions.
+const WORK: [(&str, &str); 8] = [
     ("lavra", "api_keys"),
     ("lavra", "secrets"),
     ("lavra", "webhooks"),
@@ -75,6 +80,7 @@ impl Place {
         let mut settings = Settings::load(&options)?;
         // A server's database has no place beside it for a key.
         settings.key_file = Some(directory.join("lavra.key"));
+        settings.broker_prefix = Some(BROKER_PREFIX.to_owned());
         Ok(Self { directory, settings })
     }
 
@@ -82,23 +88,44 @@ impl Place {
         matches!(self.settings.target, Target::Postgres(_))
     }
 
-    /// What is in a database before is somebody's work: the demonstration neither touches nor counts it. So
-    /// it looks before anything is migrated, and leaves nothing behind if it may not be here.
-    pub(super) async fn is_unused(&self) -> anyhow::Result<()> {
-        let found = if self.is_on_a_server() { self.somebodys().await } else { Ok(None) };
-        let refused = match found {
-            Ok(None) => return Ok(()),
-            Ok(Some(table)) => BadUsage(format!(
-                "--database: there are rows in {table} already. The demonstration needs a database of its \
-                 own: CREATE DATABASE lavra_demo"
-            ))
-            .into(),
-            Err(error) => error,
+    /// Whether the servers that were named are there and nobody works with the database. It looks before
+    /// anything is migrated, and leaves nothing behind if it may not be here.
+    pub(super) async fn is_ready(&self) -> anyhow::Result<()> {
+        let ready = async {
+            self.has_its_broker().await?;
+            self.is_unused().await
         };
-        if let Err(error) = std::fs::remove_dir_all(&self.directory) {
+        let ready = ready.await;
+        if ready.is_err()
+            && let Err(error) = std::fs::remove_dir_all(&self.directory)
+        {
             tracing::warn!(%error, directory = %self.directory.display(), "it stays");
         }
-        Err(refused)
+        ready
+    }
+
+    /// A service would wait for a broker that is away, and poll. Here someone wants to see it work.
+    async fn has_its_broker(&self) -> anyhow::Result<()> {
+        let Some(broker) = node::broker(&self.settings) else { return Ok(()) };
+        let health = broker.look(BROKER_PATIENCE).await;
+        if health.connected {
+            return Ok(());
+        }
+        let reason = health.trouble.unwrap_or_else(|| "no answer in time".into());
+        Err(BrokerUnreachable { place: broker.place(), reason }.into())
+    }
+
+    /// What is in a database before is somebody's work: the demonstration neither touches nor counts it.
+    async fn is_unused(&self) -> anyhow::Result<()> {
+        if !self.is_on_a_server() {
+            return Ok(());
+        }
+        let Some(table) = self.somebodys().await? else { return Ok(()) };
+        Err(BadUsage(format!(
+            "--database: there are rows in {table} already. The demonstration needs a database of its \
+             own: CREATE DATABASE lavra_demo"
+        ))
+        .into())
     }
 
     /// A table of the server that somebody works with.
@@ -108,9 +135,9 @@ impl Place {
         let tables = database.ask(tables, MOST_TABLES).await?;
         for row in &tables.rows {
             let [Value::String(schema), Value::String(table)] = row.as_slice() else { continue };
-            let is_ours = *schema == self.settings.schema.name();
-            let schema_means = if is_ours { "tasks" } else { schema.as_str() };
-            let is_work = schema == "psa" || WORK.contains(&(schema_means, table.as_str()));
+            let is_task = *schema == self.settings.schema.name() && table == "tasks";
+            let is_work =
+                is_task || schema == "psa" || WORK.contains(&(schema.as_str(), table.as_str()));
             let rows = format!("SELECT true AS found FROM \"{schema}\".\"{table}\"");
             if is_work && !database.ask(&rows, 1).await?.rows.is_empty() {
                 return Ok(Some(format!("{schema}.{table}")));
@@ -143,6 +170,12 @@ fn fresh(parent: &Path) -> anyhow::Result<PathBuf> {
     let name: String = name.chars().take("lavra-demo-".len() + 8).collect();
     let directory = parent.join(name);
     let made = std::fs::DirBuilder::new().mode(0o700).create(&directory);
-    made.with_context(|| format!("no directory {} for the demonstration", directory.display()))?;
+    made.map_err(|error| {
+        let (directory, parent) = (directory.display(), parent.display());
+        BadUsage(format!(
+            "no directory {directory} for the demonstration: {error}; it needs room in {parent}, and TMPDIR \
+             names another place"
+        ))
+    })?;
     Ok(directory)
 }

@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::commands::task::text;
 use crate::commands::{on_signal, wait};
 use crate::exit::{Exit, ServerUnreachable};
-use crate::node::{Node, Parts, listen};
+use crate::node::{Node, Parts, listen_anywhere};
 use crate::printer::Printer;
 use crate::settings::Settings;
 
@@ -97,7 +97,7 @@ where
     let working = here(&node, job);
     // Whoever asks for the file meanwhile is answered.
     let ended = CancellationToken::new();
-    let serving = tokio::spawn(node.run(Some(listen("127.0.0.1:0").await?), ended.clone()));
+    let serving = tokio::spawn(node.run(Some(listen_anywhere().await?), ended.clone()));
     tokio::pin!(working);
     let worked = tokio::select! {
         worked = &mut working => worked,

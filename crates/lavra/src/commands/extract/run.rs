@@ -19,7 +19,7 @@ use crate::client::Client;
 use crate::commands::task::text;
 use crate::commands::{on_signal, wait};
 use crate::exit::Exit;
-use crate::node::{Node, Parts, listen};
+use crate::node::{Node, Parts, listen_anywhere};
 use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::work::Work;
@@ -82,7 +82,7 @@ async fn here(
 ) -> anyhow::Result<Exit> {
     let told_to_stop = on_signal()?;
     let (tasks, mut told) = (node.tasks.clone(), node.extract.watch());
-    let listener = listen("127.0.0.1:0").await?;
+    let listener = listen_anywhere().await?;
     let stop = CancellationToken::new();
     let left_behind = match &node.database {
         Database::Duck(_) => tasks.left_behind(Handler::KIND, &payload).await?,

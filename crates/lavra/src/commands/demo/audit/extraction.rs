@@ -59,11 +59,21 @@ pub(super) async fn audit(
         let page = finding.page.map(|page| format!(" page {page}")).unwrap_or_default();
         Finding::new(code(finding.problem), format!("{}{page}", finding.task), finding.detail)
     }));
+    let there = store.tasks(&scope).await?;
+    let there: BTreeSet<String> = there.iter().map(|task| task.task_id.to_string()).collect();
     for task in &tasks {
-        let Some(series) = source.series(&task.endpoint_name) else { continue };
+        let id = task.task_id.to_string();
+        if !there.contains(&id) {
+            audited.findings.push(Finding::new(Code::Lost, id, "its row is gone"));
+            continue;
+        }
+        let Some(series) = source.series(&task.endpoint_name) else {
+            audited.findings.push(Finding::new(Code::Wrong, id, "the source has no such list"));
+            continue;
+        };
         let found = compare(&*store, task, &series, world).await?;
         // What is not complete need not have all.
-        let is_unfinished = unfinished.contains(&task.task_id.to_string());
+        let is_unfinished = unfinished.contains(&id);
         audited
             .findings
             .extend(found.into_iter().filter(|it| it.code != Code::Lost || !is_unfinished));

@@ -54,7 +54,7 @@ pub(super) async fn audit(
     audited.ads = stored.rows.len();
     audited.findings.extend(stored_ads(stored.rows, ads));
     let failed = "SELECT count(*) AS failed FROM kodus_workflow.writer_failed_items";
-    let failed = database.ask(failed, 1).await?;
+    let failed = database.ask(&database.schema().apply(failed), 1).await?;
     let failed = failed.rows.first().and_then(|row| row.first()?.as_i64()).unwrap_or(-1);
     if failed != 0 {
         let text = format!("{failed} items could not be written");

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::printer::Printer;
 
 /// What is done to the store, and what must then be found of what.
-const DAMAGES: [(&str, Code, &str); 12] = [
+const DAMAGES: [(&str, Code, &str); 14] = [
     (
         // Hidden as well as one can: the page still has the hash that it is said to have.
         "UPDATE psa.pncp_raw_responses SET response_content =
@@ -79,6 +79,13 @@ const DAMAGES: [(&str, Code, &str); 12] = [
          VALUES ('01a1e14f-b924-7001-8dc0-b29144a15088', 'cannot be read', now())",
         Code::DeadLetter,
         "dead letter 01a1e14f-b924-7001-8dc0-b29144a15088",
+    ),
+    ("DELETE FROM psa.pncp_extraction_tasks", Code::Lost, "contratos_publicacao_2025-03-01"),
+    (
+        "INSERT INTO kodus_workflow.task_outbox (id, task_id, type)
+         SELECT id, id, type FROM kodus_workflow.tasks LIMIT 1",
+        Code::Unfinished,
+        "outbox",
     ),
 ];
 
