@@ -12,6 +12,7 @@
 
 mod check;
 mod depends;
+mod notices;
 mod tree;
 
 use std::path::{Path, PathBuf};
@@ -51,6 +52,9 @@ const DOCUMENTS: [&str; 16] = [
     "workers.md",
     "writer.md",
 ];
+
+/// The licences of the libraries that are compiled in.
+const NOTICES: &str = "usr/share/doc/lavra/third-party";
 
 const PICTURES: [&str; 4] = ["bank.png", "first-steps.png", "mission.png", "overview.png"];
 
@@ -113,6 +117,8 @@ fn pack(workspace: &Workspace, profile: Profile) -> Result<PathBuf> {
     units_and_settings(&tree, &sources)?;
     written_by_the_program(&tree, &built.join("lavra"), scratch.path())?;
     documents(&tree, workspace.root())?;
+    tree.put(NOTICES, &notices::text(workspace)?, 0o644)?;
+    tree.compress(NOTICES)?;
     about(&tree, &sources)?;
 
     let name = format!("lavra_{VERSION}_amd64.deb");

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use rustix::process::geteuid;
 
-use super::{DOCUMENTS, EXAMPLES, PICTURES, SHELLS, UNITS, VERSION};
+use super::{DOCUMENTS, EXAMPLES, NOTICES, PICTURES, SHELLS, UNITS, VERSION};
 use crate::apt::Package;
 use crate::documents::links;
 use crate::workspace::Workspace;
@@ -140,6 +140,7 @@ fn expected() -> BTreeSet<String> {
         &format!("usr/lib/lavra/{}", duckdb::LIBRARY),
         "usr/share/doc/lavra/changelog.gz",
         "usr/share/doc/lavra/copyright",
+        &format!("{NOTICES}.gz"),
     ];
     let others = others.map(str::to_owned);
     let documents = documents.into_iter().chain(pictures).chain(examples);

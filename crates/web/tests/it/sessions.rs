@@ -135,6 +135,19 @@ async fn a_wrong_key_is_told_on_the_page_and_counted() {
     assert!(!browser.has_session());
 }
 
+/// Two tabs show the form; the second is sent when the first has logged in.
+#[tokio::test]
+async fn a_form_of_before_the_login_is_taken_after_it() {
+    let server = closed(Place::file()).await;
+    let viewer = server.put_key(Role::Viewer).await;
+    let mut browser = Browser::new(&server);
+    let second = token(&browser.get("/ui/login").await);
+    assert_eq!(browser.log_in(&viewer).await.status, 303);
+    assert!(browser.has_session());
+    let form = [("csrf", second.as_str()), ("next", "/ui"), ("key", &viewer)];
+    assert_eq!(browser.post("/ui/login", &form).await.status, 303);
+}
+
 #[tokio::test]
 async fn the_login_page_leads_nowhere_else_and_takes_only_its_own_form() {
     let server = closed(Place::file()).await;
