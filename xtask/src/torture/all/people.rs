@@ -1,15 +1,19 @@
 //! What people do meanwhile, over HTTP: they make missions and extractions, retry what failed and put
-//! proxies back. Whoever does not answer is asked again later.
+//! proxies back. Whoever does not answer is asked again later, with the same key where it matters: what was
+//! answered is noted, and nothing else was promised.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
+use super::outside::Outside;
 use super::parts::{PROXIES, Parts, WORKER_KEY, WRITER_KEY};
+use super::promises::{LANGUAGES, LISTS, MEDIA_TYPES, Promises, YEAR};
 use crate::http;
 
 /// Missions that there should be to do, at least.
 const BUSY: i64 = 8;
-const YEAR: u32 = 2025;
+/// Retries of a phase of a mission, as is set at the start.
+pub(super) const MAX_RETRIES: u32 = 5;
 /// The most days and months that are asked for.
 const DAYS: u32 = 28;
 const MONTHS: u32 = 12;
@@ -21,12 +25,31 @@ pub(super) struct People {
     next_day: (u32, u32),
     /// Months that are wanted so far.
     months: u32,
+    /// The order that nobody has answered yet.
+    unanswered: Option<Order>,
+    outside: Outside,
+    pub(super) promises: Promises,
+}
+
+/// An extraction from January to the month `to`.
+struct Order {
+    key: String,
+    to: u32,
+    body: Value,
 }
 
 impl People {
     pub(super) fn new(parts: &Parts) -> Self {
         let base_url = format!("http://127.0.0.1:{}/api/consulta", parts.world());
-        Self { servers: parts.servers(), base_url, next_day: (1, 1), months: 3 }
+        Self {
+            servers: parts.servers(),
+            base_url,
+            next_day: (1, 1),
+            months: 3,
+            unanswered: None,
+            outside: Outside::new(parts),
+            promises: Promises::default(),
+        }
     }
 
     /// Workers, proxies and a writer, before anything is killed.
@@ -54,7 +77,7 @@ impl People {
             });
             self.made("/fleet/writers", &writer)?;
         }
-        let settings = json!({ "max_retries": 5 });
+        let settings = json!({ "max_retries": MAX_RETRIES });
         self.ask("PUT", "/fleet/settings", &settings).context("the settings are not taken")?;
         Ok(())
     }
@@ -67,6 +90,7 @@ impl People {
 
     /// There is always something to do, and nothing stays failed.
     pub(super) fn tend(&mut self) {
+        self.outside.trouble();
         if let Some(fleet) = self.ask("GET", "/fleet", &Value::Null) {
             if open(&fleet) < BUSY {
                 self.more_missions();
@@ -76,7 +100,7 @@ impl People {
         let Some(newest) = self.newest_extraction() else { return };
         match newest["status"].as_str() {
             Some("PENDING" | "IN_PROGRESS") => {}
-            Some("COMPLETED") => {
+            Some("COMPLETED") if self.unanswered.is_none() => {
                 // When all months are there they are fetched anew.
                 let refresh = self.months == MONTHS;
                 self.months = (self.months + 1).min(MONTHS);
@@ -84,6 +108,11 @@ impl People {
             }
             _ => self.extract(false),
         }
+    }
+
+    /// Nothing goes wrong outside any more.
+    pub(super) fn calm(&self) {
+        self.outside.calm();
     }
 
     /// Asks for what is left, and says whether all is done.
@@ -94,7 +123,7 @@ impl People {
         self.look_after(&fleet);
         let Some(newest) = self.newest_extraction() else { return false };
         let extracted = match newest["status"].as_str() {
-            Some("COMPLETED") => true,
+            Some("COMPLETED") if self.unanswered.is_none() => true,
             Some("PENDING" | "IN_PROGRESS") => false,
             _ => {
                 self.extract(false);
@@ -107,46 +136,68 @@ impl People {
         extracted && missions.into_iter().all(is_none) && !self.is_running()
     }
 
-    fn look_after(&self, fleet: &Value) {
+    fn look_after(&mut self, fleet: &Value) {
         if fleet["counts"]["failed"].as_i64() > Some(0) {
             self.ask("POST", "/missions:retry", &json!({ "filter": { "status": "failed" } }));
         }
         for proxy in fleet["proxies"].as_array().into_iter().flatten() {
             if proxy["active"] == false
-                && let Some(id) = proxy["id"].as_str()
+                && let (Some(id), Some(port)) = (proxy["id"].as_str(), proxy["port"].as_u64())
             {
+                self.outside.repair(port);
                 self.ask("POST", &format!("/fleet/proxies/{id}:reactivate"), &json!({}));
             }
         }
         if open(fleet) > 0 && !self.is_running() {
-            self.ask("POST", "/fleet/start", &json!({}));
+            let run = self.ask("POST", "/fleet/start", &json!({}));
+            self.promises.runs.extend(run.as_ref().and_then(|run| named(run, "task_id")));
         }
     }
 
     /// A day of them. One that was made although nobody answered is known the next time.
     fn more_missions(&mut self) {
         let (month, day) = self.next_day;
+        if month > MONTHS {
+            return;
+        }
         let date = format!("{YEAR}-{month:02}-{day:02}");
         let wanted = json!({
-            "from": date, "to": date, "media_types": ["video", "image"],
-            "languages": [["pt"], ["en"], ["es"]], "queue": true,
+            "from": date, "to": date, "media_types": MEDIA_TYPES,
+            "languages": LANGUAGES.map(|language| [language]), "queue": true,
         });
-        if month <= MONTHS && self.ask("POST", "/missions", &wanted).is_some() {
+        self.promises.asked_days.insert(date.clone());
+        if self.ask("POST", "/missions", &wanted).is_some() {
+            self.promises.days.insert(date);
             self.next_day = if day < DAYS { (month, day + 1) } else { (month + 1, 1) };
         }
     }
 
-    fn extract(&self, refresh: bool) {
-        let order = json!({
+    /// Orders all months that are wanted so far, or again what nobody answered to.
+    fn extract(&mut self, refresh: bool) {
+        let order = self.unanswered.take().unwrap_or_else(|| self.order(refresh));
+        let headers = [("idempotency-key", order.key.as_str())];
+        let task = self.ask_with(&headers, "POST", "/tasks", &order.body);
+        match task.as_ref().and_then(|task| named(task, "id")) {
+            Some(id) => {
+                self.promises.months = self.promises.months.max(order.to);
+                self.promises.extractions.insert(id);
+            }
+            None => self.unanswered = Some(order),
+        }
+    }
+
+    fn order(&self, refresh: bool) -> Order {
+        let body = json!({
             "type": "extract",
             "payload": {
                 "source": "pncp", "from": format!("{YEAR}-01"),
                 "to": format!("{YEAR}-{:02}", self.months),
-                "endpoints": ["contratacoes_publicacao"], "base_url": self.base_url,
+                "endpoints": LISTS.map(|(name, ..)| name), "base_url": self.base_url,
                 "refresh": refresh,
             },
         });
-        self.ask("POST", "/tasks", &order);
+        let key = format!("extraction-{}", self.promises.extractions.len());
+        Order { key, to: self.months, body }
     }
 
     /// Of those who answer; `Null` where there is none yet.
@@ -165,14 +216,28 @@ impl People {
         is_some("IN_PROGRESS") || is_some("PENDING")
     }
 
-    /// What the first server says that answers, if it says yes.
     fn ask(&self, method: &str, path: &str, body: &Value) -> Option<Value> {
+        self.ask_with(&[], method, path, body)
+    }
+
+    /// What the first server says that answers, if it says yes.
+    fn ask_with(
+        &self,
+        headers: &[(&str, &str)],
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> Option<Value> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         self.servers.iter().find_map(|port| {
-            let (status, answer) = http::send(*port, method, path, &[], &body).ok()?;
+            let (status, answer) = http::send(*port, method, path, headers, &body).ok()?;
             (200..300).contains(&status).then(|| serde_json::from_str(&answer).unwrap_or_default())
         })
     }
+}
+
+fn named(answer: &Value, name: &str) -> Option<String> {
+    answer[name].as_str().map(str::to_owned)
 }
 
 /// Missions that are to be done.
