@@ -2,8 +2,10 @@
 //! RabbitMQ. Everything is killed and frozen at random, the world and the servers too, while people go on
 //! making work; then all of it ends, and every table is held against the world and against what was promised.
 
+mod api;
 mod audit;
 mod evidence;
+mod furnish;
 mod outside;
 mod parts;
 mod people;
@@ -17,6 +19,7 @@ use self::audit::floor;
 use self::parts::Parts;
 use self::people::People;
 use super::chaos::Chaos;
+use crate::interrupt::Interrupted;
 use crate::servers::{PACKAGES, Postgres, RabbitMq, Tuning};
 use crate::workspace::Workspace;
 use crate::{apt, duckdb, exec, interrupt, output};
@@ -53,9 +56,13 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         output::data("nothing lost, nothing twice, nothing held");
         return Ok(());
     }
-    // Whatever went wrong, what was found until then and what tells of it is not lost.
+    // Whatever went wrong, what was found until then is told, and what tells of it is kept.
     for finding in &findings {
         output::data(finding);
+    }
+    let is_interrupted = |error: &anyhow::Error| error.is::<Interrupted>();
+    if outcome.as_ref().is_err_and(is_interrupted) {
+        return outcome;
     }
     evidence::keep_tables(&scene.postgres, DATABASE, scene.parts.path());
     let place = scene.parts.processes.keep();
@@ -69,7 +76,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 impl Scene {
     fn torture(&mut self, seconds: u64, findings: &mut Vec<String>) -> Result<()> {
         self.parts.begin()?;
-        self.people.furnish(&self.parts)?;
+        furnish::furnish(&self.parts)?;
         let struck = self.strike(Duration::from_secs(seconds));
         let toll = self.chaos.toll(&self.parts.processes);
         output::data(&toll.to_string());

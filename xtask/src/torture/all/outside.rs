@@ -1,14 +1,43 @@
-//! A bad day of the ad library and the proxies, as in the demonstration. They forget it when the world is
-//! killed, and are told again; the faults of the PNCP API are the world's own arguments.
+//! A bad day outside, as in the demonstration. The faults of the PNCP API are arguments of the world; the
+//! ad library and the proxies are told of theirs, forget them when the world is killed, and are told again.
 
 use serde_json::{Value, json};
 
-use super::parts::Parts;
+use super::parts::{PROXIES, Parts};
 use crate::http;
+
+/// A bad day of the API, beside being killed. None of it changes what the API has: an answer that came
+/// twice is the same, and takes the place of no other.
+const FAULTS: [&str; 8] = [
+    "latency.fixed_ms=30",
+    "latency.jitter_ms=60",
+    "too_many=0.01",
+    "server_error=0.01",
+    "gateway=0.01",
+    "cut_chunks=0.01",
+    "html=0.005",
+    "reset=0.01",
+];
 
 /// By their numbers: one is slow, one denies everybody until somebody repairs it.
 const SLOW: usize = 1;
 const DENIES: usize = 3;
+
+/// The arguments of the world.
+pub(super) fn world(ads: u16, first_proxy: u16, seed: u64) -> Vec<String> {
+    let mut arguments = vec![
+        "world".to_owned(),
+        format!("--seed={seed}"),
+        "--scale=0.02".to_owned(),
+        "--now=2026-10-15T12:00:00Z".to_owned(),
+        format!("--ads=127.0.0.1:{ads}"),
+        "--ads-per-day=60".to_owned(),
+        format!("--proxies={PROXIES}"),
+        format!("--proxy-port={first_proxy}"),
+    ];
+    arguments.extend(FAULTS.map(|fault| format!("--fault={fault}")));
+    arguments
+}
 
 pub(super) struct Outside {
     /// Where the library talks about itself and its proxies.

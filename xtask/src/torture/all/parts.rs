@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use super::outside;
 use crate::torture::processes::Processes;
 use crate::workspace::Workspace;
 use crate::{exec, http, ports};
@@ -49,19 +50,6 @@ session_seconds = 10
 backoff_first_ms = 100
 backoff_longest_ms = 1000
 ";
-
-/// A bad day of the API, beside being killed. None of it changes what the API has: an answer that came
-/// twice is the same, and takes the place of no other.
-const FAULTS: [&str; 8] = [
-    "latency.fixed_ms=30",
-    "latency.jitter_ms=60",
-    "too_many=0.01",
-    "server_error=0.01",
-    "gateway=0.01",
-    "cut_chunks=0.01",
-    "html=0.005",
-    "reset=0.01",
-];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -110,7 +98,7 @@ impl Parts {
         };
         let (ads, first_proxy) = (ports::free()?, ports::row(PROXIES)?);
         let mut parts = Self { processes, lavra, places: Vec::new(), ads, first_proxy };
-        parts.add(Kind::World, "world", &world(ads, first_proxy, seed))?;
+        parts.add(Kind::World, "world", &outside::world(ads, first_proxy, seed))?;
         let broker = format!("--broker={broker}");
         for number in 1..=SERVERS {
             parts.add(Kind::Server, &format!("server-{number}"), &[&broker, "serve"])?;
@@ -215,20 +203,4 @@ impl Lavra {
             .args(["--database", &self.database]);
         command
     }
-}
-
-/// The arguments of the world.
-fn world(ads: u16, first_proxy: u16, seed: u64) -> Vec<String> {
-    let mut arguments = vec![
-        "world".to_owned(),
-        format!("--seed={seed}"),
-        "--scale=0.02".to_owned(),
-        "--now=2026-10-15T12:00:00Z".to_owned(),
-        format!("--ads=127.0.0.1:{ads}"),
-        "--ads-per-day=60".to_owned(),
-        format!("--proxies={PROXIES}"),
-        format!("--proxy-port={first_proxy}"),
-    ];
-    arguments.extend(FAULTS.map(|fault| format!("--fault={fault}")));
-    arguments
 }

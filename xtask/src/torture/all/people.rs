@@ -2,24 +2,21 @@
 //! proxies back. Whoever does not answer is asked again later, with the same key where it matters: what was
 //! answered is noted, and nothing else was promised.
 
-use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
+use super::api::Api;
 use super::outside::Outside;
-use super::parts::{PROXIES, Parts, WORKER_KEY, WRITER_KEY};
+use super::parts::Parts;
 use super::promises::{LANGUAGES, LISTS, MEDIA_TYPES, Promises, YEAR};
-use crate::http;
 
 /// Missions that there should be to do, at least.
 const BUSY: i64 = 8;
-/// Retries of a phase of a mission, as is set at the start.
-pub(super) const MAX_RETRIES: u32 = 5;
 /// The most days and months that are asked for.
 const DAYS: u32 = 28;
 const MONTHS: u32 = 12;
 
 pub(super) struct People {
-    servers: Vec<u16>,
+    api: Api,
     base_url: String,
     /// The next day of missions: of which month, and which.
     next_day: (u32, u32),
@@ -42,7 +39,7 @@ impl People {
     pub(super) fn new(parts: &Parts) -> Self {
         let base_url = format!("http://127.0.0.1:{}/api/consulta", parts.world());
         Self {
-            servers: parts.servers(),
+            api: Api::new(parts),
             base_url,
             next_day: (1, 1),
             months: 3,
@@ -52,46 +49,10 @@ impl People {
         }
     }
 
-    /// Workers, proxies and a writer, before anything is killed.
-    pub(super) fn furnish(&self, parts: &Parts) -> Result<()> {
-        for (number, port) in (1..).zip(parts.workers()) {
-            let url = format!("http://127.0.0.1:{port}");
-            let worker = json!({
-                "name": format!("worker-{number}"), "url": url, "storage_domain": url,
-                "api_key": WORKER_KEY,
-            });
-            self.made("/fleet/workers", &worker)?;
-        }
-        for number in 0..PROXIES {
-            let scheme = if number % 2 == 0 { "" } else { "socks5://" };
-            let proxy = json!({
-                "name": format!("proxy-{}", number + 1), "host": format!("{scheme}127.0.0.1"),
-                "port": parts.first_proxy + number, "username": "user",
-                "password": "proxy-password",
-            });
-            self.made("/fleet/proxies", &proxy)?;
-        }
-        for port in parts.writers() {
-            let writer = json!({
-                "name": "writer", "url": format!("http://127.0.0.1:{port}"), "api_key": WRITER_KEY,
-            });
-            self.made("/fleet/writers", &writer)?;
-        }
-        let settings = json!({ "max_retries": MAX_RETRIES });
-        self.ask("PUT", "/fleet/settings", &settings).context("the settings are not taken")?;
-        Ok(())
-    }
-
-    fn made(&self, path: &str, body: &Value) -> Result<()> {
-        let made = self.ask("POST", path, body);
-        ensure!(made.is_some(), "{path} does not take {body}");
-        Ok(())
-    }
-
     /// There is always something to do, and nothing stays failed.
     pub(super) fn tend(&mut self) {
         self.outside.trouble();
-        if let Some(fleet) = self.ask("GET", "/fleet", &Value::Null) {
+        if let Some(fleet) = self.api.ask("GET", "/fleet", &Value::Null) {
             if open(&fleet) < BUSY {
                 self.more_missions();
             }
@@ -118,8 +79,8 @@ impl People {
     /// Asks for what is left, and says whether all is done.
     pub(super) fn finish(&mut self) -> bool {
         // A creation that died between its two steps.
-        self.ask("POST", "/missions:queue", &json!({ "filter": { "in_bank": true } }));
-        let Some(fleet) = self.ask("GET", "/fleet", &Value::Null) else { return false };
+        self.api.ask("POST", "/missions:queue", &json!({ "filter": { "in_bank": true } }));
+        let Some(fleet) = self.api.ask("GET", "/fleet", &Value::Null) else { return false };
         self.look_after(&fleet);
         let Some(newest) = self.newest_extraction() else { return false };
         let extracted = match newest["status"].as_str() {
@@ -138,18 +99,18 @@ impl People {
 
     fn look_after(&mut self, fleet: &Value) {
         if fleet["counts"]["failed"].as_i64() > Some(0) {
-            self.ask("POST", "/missions:retry", &json!({ "filter": { "status": "failed" } }));
+            self.api.ask("POST", "/missions:retry", &json!({ "filter": { "status": "failed" } }));
         }
         for proxy in fleet["proxies"].as_array().into_iter().flatten() {
             if proxy["active"] == false
                 && let (Some(id), Some(port)) = (proxy["id"].as_str(), proxy["port"].as_u64())
             {
                 self.outside.repair(port);
-                self.ask("POST", &format!("/fleet/proxies/{id}:reactivate"), &json!({}));
+                self.api.ask("POST", &format!("/fleet/proxies/{id}:reactivate"), &json!({}));
             }
         }
         if open(fleet) > 0 && !self.is_running() {
-            let run = self.ask("POST", "/fleet/start", &json!({}));
+            let run = self.api.ask("POST", "/fleet/start", &json!({}));
             self.promises.runs.extend(run.as_ref().and_then(|run| named(run, "task_id")));
         }
     }
@@ -166,7 +127,7 @@ impl People {
             "languages": LANGUAGES.map(|language| [language]), "queue": true,
         });
         self.promises.asked_days.insert(date.clone());
-        if self.ask("POST", "/missions", &wanted).is_some() {
+        if self.api.ask("POST", "/missions", &wanted).is_some() {
             self.promises.days.insert(date);
             self.next_day = if day < DAYS { (month, day + 1) } else { (month + 1, 1) };
         }
@@ -176,7 +137,7 @@ impl People {
     fn extract(&mut self, refresh: bool) {
         let order = self.unanswered.take().unwrap_or_else(|| self.order(refresh));
         let headers = [("idempotency-key", order.key.as_str())];
-        let task = self.ask_with(&headers, "POST", "/tasks", &order.body);
+        let task = self.api.ask_with(&headers, "POST", "/tasks", &order.body);
         match task.as_ref().and_then(|task| named(task, "id")) {
             Some(id) => {
                 self.promises.months = self.promises.months.max(order.to);
@@ -202,7 +163,7 @@ impl People {
 
     /// Of those who answer; `Null` where there is none yet.
     fn newest_extraction(&self) -> Option<Value> {
-        let tasks = self.ask("GET", "/tasks?type=extract&limit=1", &Value::Null)?;
+        let tasks = self.api.ask("GET", "/tasks?type=extract&limit=1", &Value::Null)?;
         Some(tasks["items"].get(0).cloned().unwrap_or_default())
     }
 
@@ -210,29 +171,10 @@ impl People {
     fn is_running(&self) -> bool {
         let is_some = |status: &str| {
             let path = format!("/tasks?type=fleet&status={status}&limit=1");
-            let found = self.ask("GET", &path, &Value::Null);
+            let found = self.api.ask("GET", &path, &Value::Null);
             found.is_none_or(|found| found["items"].get(0).is_some())
         };
         is_some("IN_PROGRESS") || is_some("PENDING")
-    }
-
-    fn ask(&self, method: &str, path: &str, body: &Value) -> Option<Value> {
-        self.ask_with(&[], method, path, body)
-    }
-
-    /// What the first server says that answers, if it says yes.
-    fn ask_with(
-        &self,
-        headers: &[(&str, &str)],
-        method: &str,
-        path: &str,
-        body: &Value,
-    ) -> Option<Value> {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        self.servers.iter().find_map(|port| {
-            let (status, answer) = http::send(*port, method, path, headers, &body).ok()?;
-            (200..300).contains(&status).then(|| serde_json::from_str(&answer).unwrap_or_default())
-        })
     }
 }
 

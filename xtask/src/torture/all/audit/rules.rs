@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use crate::servers::Postgres;
+use crate::torture::all::furnish::MAX_RETRIES;
 use crate::torture::all::parts::{PROXIES, WORKERS};
-use crate::torture::all::people::MAX_RETRIES;
 use crate::torture::rules::{self, Rule};
 use crate::torture::tasks::audit as tasks;
 
