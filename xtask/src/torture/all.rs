@@ -31,11 +31,12 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const TIDYING: Duration = Duration::from_secs(15);
 
 struct Scene {
-    postgres: Postgres,
-    rabbitmq: RabbitMq,
+    // Dropped before the servers that they need.
     parts: Parts,
     people: People,
     chaos: Chaos,
+    postgres: Postgres,
+    rabbitmq: RabbitMq,
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
@@ -48,7 +49,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     postgres.sql("postgres", &format!("CREATE DATABASE {DATABASE}"))?;
     let parts = Parts::new(workspace, &postgres.url(DATABASE), &rabbitmq.url(), seed)?;
     let (people, chaos) = (People::new(&parts), Chaos::new(seed, parts.processes.len()));
-    let mut scene = Scene { postgres, rabbitmq, parts, people, chaos };
+    let mut scene = Scene { parts, people, chaos, postgres, rabbitmq };
 
     let mut findings = Vec::new();
     let outcome = scene.torture(seconds, &mut findings);
