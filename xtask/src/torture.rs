@@ -2,10 +2,13 @@
 //! whether anything was lost or done twice. Longer than a test may take, so not among the tests.
 
 mod all;
+mod chaos;
 mod extract;
 mod fleet;
 mod half;
 mod peers;
+mod processes;
+mod rules;
 mod servers;
 mod tasks;
 

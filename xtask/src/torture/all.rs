@@ -1,19 +1,25 @@
 //! `cargo xtask torture all`: what the demonstration shows, as separate processes on PostgreSQL and
 //! RabbitMQ. Everything is killed and frozen at random, the world and the servers too, while people go on
-//! making work; then all of it ends, and every table is held against the world.
+//! making work; then all of it ends, and every table is held against the world and against what was promised.
 
+mod api;
 mod audit;
+mod evidence;
+mod furnish;
+mod outside;
 mod parts;
 mod people;
+mod promises;
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use self::audit::floor;
 use self::parts::Parts;
 use self::people::People;
-use super::tasks::chaos;
-use crate::random::Random;
+use super::chaos::Chaos;
+use crate::interrupt::Interrupted;
 use crate::servers::{PACKAGES, Postgres, RabbitMq, Tuning};
 use crate::workspace::Workspace;
 use crate::{apt, duckdb, exec, interrupt, output};
@@ -21,12 +27,16 @@ use crate::{apt, duckdb, exec, interrupt, output};
 const DATABASE: &str = "torture";
 /// How long everything may take to end once nothing is killed any more.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// How long a new writer may take to clear away what its dead left behind.
+const TIDYING: Duration = Duration::from_secs(15);
 
-/// How often the servers were ended.
-#[derive(Debug, Default)]
-struct Toll {
-    postgres: u32,
-    rabbitmq: u32,
+struct Scene {
+    // Dropped before the servers that they need.
+    parts: Parts,
+    people: People,
+    chaos: Chaos,
+    postgres: Postgres,
+    rabbitmq: RabbitMq,
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
@@ -35,75 +45,93 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     apt::ensure(PACKAGES)?;
     duckdb::ensure(workspace)?;
     exec::run_beside_data(workspace.cargo().args(["build", "--workspace", "--bin", "lavra"]))?;
-    let mut postgres = Postgres::start(Tuning::Torture)?;
-    let mut rabbitmq = RabbitMq::start()?;
+    let (postgres, rabbitmq) = (Postgres::start(Tuning::Torture)?, RabbitMq::start()?);
     postgres.sql("postgres", &format!("CREATE DATABASE {DATABASE}"))?;
-    let mut parts = Parts::start(workspace, &postgres.url(DATABASE), &rabbitmq.url(), seed)?;
-    let mut people = People::new(&parts);
-    people.furnish(&parts)?;
+    let parts = Parts::new(workspace, &postgres.url(DATABASE), &rabbitmq.url(), seed)?;
+    let (people, chaos) = (People::new(&parts), Chaos::new(seed, parts.processes.len()));
+    let mut scene = Scene { parts, people, chaos, postgres, rabbitmq };
 
-    let mut random = Random::new(seed);
-    let mut toll = Toll::default();
-    let end = Instant::now() + Duration::from_secs(seconds);
-    while Instant::now() < end {
-        strike(&mut random, &mut parts, &mut postgres, &mut rabbitmq, &mut toll)?;
-        people.tend();
-        interrupt::sleep(Duration::from_millis(random.between(300, 1800)))?;
-    }
-    output::step("quiet now: everything comes back and ends");
-    parts.revive()?;
-    settle(&mut people, &mut parts, &postgres)?;
-    let audited = audit::audit(&postgres, DATABASE, &parts)?;
-    let table = parts.toll(&[("PostgreSQL", toll.postgres), ("RabbitMQ", toll.rabbitmq)]);
-    output::data(&table);
-    output::data(&audited.summary);
-    if audited.findings.is_empty() {
-        parts.stop()?;
+    let mut findings = Vec::new();
+    let outcome = scene.torture(seconds, &mut findings);
+    if outcome.is_ok() && findings.is_empty() {
         output::data("nothing lost, nothing twice, nothing held");
         return Ok(());
     }
-    let logs = parts.keep();
-    bail!("seed {seed}:\n{}\nthe logs are in {}", audited.findings.join("\n"), logs.display())
+    // Whatever went wrong, what was found until then is told, and what tells of it is kept.
+    for finding in &findings {
+        output::data(finding);
+    }
+    let is_interrupted = |error: &anyhow::Error| error.is::<Interrupted>();
+    if outcome.as_ref().is_err_and(is_interrupted) {
+        return outcome;
+    }
+    evidence::keep_tables(&scene.postgres, DATABASE, scene.parts.path());
+    let place = scene.parts.processes.keep();
+    let kept = format!("seed {seed}; the logs and the tables are in {}", place.display());
+    match outcome {
+        Err(error) => Err(error.context(kept)),
+        Ok(()) => bail!("{} things are not as they should be; {kept}", findings.len()),
+    }
 }
 
-/// One blow. Most fall on the processes, a few on the servers.
-fn strike(
-    random: &mut Random,
-    parts: &mut Parts,
-    postgres: &mut Postgres,
-    rabbitmq: &mut RabbitMq,
-    toll: &mut Toll,
-) -> Result<()> {
-    parts.thaw();
-    // What ended by itself, because a server was away when it began, is begun again.
-    parts.restart()?;
-    let place = random.below(parts.len() as u64) as usize;
-    match random.below(100) {
-        0..65 => parts.kill(place)?,
-        // Often past the lease (2.5 s), sometimes not.
-        65..92 => parts.freeze(place, Duration::from_millis(random.between(200, 6000))),
-        92..96 => {
-            chaos::end_postgres(random, postgres)?;
-            toll.postgres += 1;
+impl Scene {
+    fn torture(&mut self, seconds: u64, findings: &mut Vec<String>) -> Result<()> {
+        self.parts.begin()?;
+        furnish::furnish(&self.parts)?;
+        let struck = self.strike(Duration::from_secs(seconds));
+        let toll = self.chaos.toll(&self.parts.processes);
+        output::data(&toll.to_string());
+        struck?;
+        output::step("quiet now: everything comes back and ends");
+        let begun = Instant::now();
+        self.parts.processes.revive()?;
+        self.settle(findings)?;
+        self.tidy()?;
+        output::note(&format!("quiet after {} s", begun.elapsed().as_secs()));
+        let promises = &self.people.promises;
+        let amounts = audit::audit(&self.postgres, DATABASE, &self.parts, promises, findings);
+        output::data(&audit::summary(&self.postgres, DATABASE, &amounts));
+        findings.extend(floor::too_little(seconds, &amounts, &toll));
+        if seconds < floor::LONG_ENOUGH {
+            output::note("a run this short need not have killed everything");
         }
-        _ => {
-            chaos::end_rabbitmq(random, rabbitmq)?;
-            toll.rabbitmq += 1;
-        }
+        self.parts.stop()
     }
-    Ok(())
-}
 
-/// Waits until all that was asked for is done, and everybody has let go of it.
-fn settle(people: &mut People, parts: &mut Parts, postgres: &Postgres) -> Result<()> {
-    let start = Instant::now();
-    while !people.finish() || audit::held(postgres, DATABASE)? > 0 {
-        parts.restart()?;
-        if start.elapsed() > PATIENCE {
-            output::note(&format!("not all is done after {} s", PATIENCE.as_secs()));
-            return Ok(());
+    fn strike(&mut self, length: Duration) -> Result<()> {
+        let end = Instant::now() + length;
+        while Instant::now() < end {
+            let processes = &mut self.parts.processes;
+            self.chaos.strike(processes, &mut self.postgres, &mut self.rabbitmq)?;
+            self.people.tend();
+            self.chaos.pause(300, 1800)?;
         }
-        interrupt::sleep(Duration::from_secs(1))?;
+        Ok(())
     }
-    Ok(())
+
+    /// Waits until all that was asked for is done, and everybody has let go of it.
+    fn settle(&mut self, findings: &mut Vec<String>) -> Result<()> {
+        let start = Instant::now();
+        self.people.calm();
+        while !self.people.finish() || audit::open(&self.postgres, DATABASE)? > 0 {
+            self.parts.processes.restart()?;
+            if start.elapsed() > PATIENCE {
+                findings.push(format!("not all is done after {} s", PATIENCE.as_secs()));
+                return Ok(());
+            }
+            interrupt::sleep(Duration::from_secs(1))?;
+        }
+        Ok(())
+    }
+
+    /// Has a new writer remove the secrets of jobs that ended when nobody was there to do it. What it
+    /// leaves is found later.
+    fn tidy(&mut self) -> Result<()> {
+        self.parts.replace_writers()?;
+        let start = Instant::now();
+        while audit::secrets(&self.postgres, DATABASE)? > 0 && start.elapsed() < TIDYING {
+            interrupt::sleep(Duration::from_millis(500))?;
+        }
+        Ok(())
+    }
 }

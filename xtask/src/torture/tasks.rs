@@ -3,17 +3,16 @@
 //! auditor reads the tables.
 
 pub(super) mod audit;
-pub(super) mod chaos;
-mod fleet;
 mod load;
+mod parts;
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use super::chaos::Chaos;
 use crate::apt;
 use crate::output;
-use crate::random::Random;
 use crate::servers::{PACKAGES, Postgres, RabbitMq, Tuning};
 use crate::workspace::Workspace;
 use crate::{duckdb, exec, interrupt};
@@ -21,6 +20,8 @@ use crate::{duckdb, exec, interrupt};
 const DATABASE: &str = "torture";
 /// How long everything may take to end once nothing is killed any more.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a process may take to stop.
+const GRACE: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let (seconds, seed) = super::arguments(args, "--seconds", 120)?;
@@ -37,30 +38,31 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let mut postgres = Postgres::start(Tuning::Torture)?;
     let mut rabbitmq = RabbitMq::start()?;
     postgres.sql("postgres", &format!("CREATE DATABASE {DATABASE}"))?;
-    let mut fleet = fleet::Fleet::start(workspace, &postgres.url(DATABASE), &rabbitmq.url())?;
+    let (mut processes, servers) =
+        parts::start(workspace, &postgres.url(DATABASE), &rabbitmq.url())?;
 
-    let load = load::Load::start(&fleet.servers(), seed);
-    let mut random = Random::new(seed);
+    let load = load::Load::start(&servers, seed);
+    let mut chaos = Chaos::new(seed, processes.len());
     let end = Instant::now() + Duration::from_secs(seconds);
-    let mut toll = chaos::Toll::default();
     while Instant::now() < end {
-        chaos::strike(&mut random, &mut fleet, &mut postgres, &mut rabbitmq, &mut toll)?;
-        interrupt::sleep(Duration::from_millis(random.between(100, 900)))?;
+        chaos.strike(&mut processes, &mut postgres, &mut rabbitmq)?;
+        chaos.pause(100, 900)?;
     }
     output::step("quiet now: everything comes back and ends");
-    fleet.revive()?;
+    processes.revive()?;
     let sent = load.stop()?;
     settle(&postgres)?;
     let findings = audit::findings(&postgres, DATABASE, &sent)?;
-    fleet.stop()?;
+    processes.stop(GRACE)?;
 
-    output::data(&toll.to_string());
+    output::data(&chaos.toll(&processes).to_string());
     output::data(&audit::summary(&postgres, DATABASE, &sent)?);
     if findings.is_empty() {
         output::data("nothing lost, nothing ended twice, no gap, nothing stuck");
         return Ok(());
     }
-    bail!("seed {seed}:\n{}", findings.join("\n"))
+    let logs = processes.keep();
+    bail!("seed {seed}:\n{}\nthe logs are in {}", findings.join("\n"), logs.display())
 }
 
 /// Waits until nothing waits, nothing runs and the outbox is empty.

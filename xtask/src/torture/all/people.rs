@@ -1,73 +1,58 @@
 //! What people do meanwhile, over HTTP: they make missions and extractions, retry what failed and put
-//! proxies back. Whoever does not answer is asked again later.
+//! proxies back. Whoever does not answer is asked again later, with the same key where it matters: what was
+//! answered is noted, and nothing else was promised.
 
-use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::parts::{PROXIES, Parts, WORKER_KEY, WRITER_KEY};
-use crate::http;
+use super::api::Api;
+use super::outside::Outside;
+use super::parts::Parts;
+use super::promises::{LANGUAGES, LISTS, MEDIA_TYPES, Promises, YEAR};
 
 /// Missions that there should be to do, at least.
 const BUSY: i64 = 8;
-const YEAR: u32 = 2025;
 /// The most days and months that are asked for.
 const DAYS: u32 = 28;
 const MONTHS: u32 = 12;
 
 pub(super) struct People {
-    servers: Vec<u16>,
+    api: Api,
     base_url: String,
     /// The next day of missions: of which month, and which.
     next_day: (u32, u32),
     /// Months that are wanted so far.
     months: u32,
+    /// The order that nobody has answered yet.
+    unanswered: Option<Order>,
+    outside: Outside,
+    pub(super) promises: Promises,
+}
+
+/// An extraction from January to the month `to`.
+struct Order {
+    key: String,
+    to: u32,
+    body: Value,
 }
 
 impl People {
     pub(super) fn new(parts: &Parts) -> Self {
         let base_url = format!("http://127.0.0.1:{}/api/consulta", parts.world());
-        Self { servers: parts.servers(), base_url, next_day: (1, 1), months: 3 }
-    }
-
-    /// Workers, proxies and a writer, before anything is killed.
-    pub(super) fn furnish(&self, parts: &Parts) -> Result<()> {
-        for (number, port) in (1..).zip(parts.workers()) {
-            let url = format!("http://127.0.0.1:{port}");
-            let worker = json!({
-                "name": format!("worker-{number}"), "url": url, "storage_domain": url,
-                "api_key": WORKER_KEY,
-            });
-            self.made("/fleet/workers", &worker)?;
+        Self {
+            api: Api::new(parts),
+            base_url,
+            next_day: (1, 1),
+            months: 3,
+            unanswered: None,
+            outside: Outside::new(parts),
+            promises: Promises::default(),
         }
-        for number in 0..PROXIES {
-            let scheme = if number % 2 == 0 { "" } else { "socks5://" };
-            let proxy = json!({
-                "name": format!("proxy-{}", number + 1), "host": format!("{scheme}127.0.0.1"),
-                "port": parts.first_proxy + number, "username": "user",
-                "password": "proxy-password",
-            });
-            self.made("/fleet/proxies", &proxy)?;
-        }
-        for port in parts.writers() {
-            let writer = json!({
-                "name": "writer", "url": format!("http://127.0.0.1:{port}"), "api_key": WRITER_KEY,
-            });
-            self.made("/fleet/writers", &writer)?;
-        }
-        let settings = json!({ "max_retries": 5 });
-        self.ask("PUT", "/fleet/settings", &settings).context("the settings are not taken")?;
-        Ok(())
-    }
-
-    fn made(&self, path: &str, body: &Value) -> Result<()> {
-        let made = self.ask("POST", path, body);
-        ensure!(made.is_some(), "{path} does not take {body}");
-        Ok(())
     }
 
     /// There is always something to do, and nothing stays failed.
     pub(super) fn tend(&mut self) {
-        if let Some(fleet) = self.ask("GET", "/fleet", &Value::Null) {
+        self.outside.trouble();
+        if let Some(fleet) = self.api.ask("GET", "/fleet", &Value::Null) {
             if open(&fleet) < BUSY {
                 self.more_missions();
             }
@@ -76,7 +61,7 @@ impl People {
         let Some(newest) = self.newest_extraction() else { return };
         match newest["status"].as_str() {
             Some("PENDING" | "IN_PROGRESS") => {}
-            Some("COMPLETED") => {
+            Some("COMPLETED") if self.unanswered.is_none() => {
                 // When all months are there they are fetched anew.
                 let refresh = self.months == MONTHS;
                 self.months = (self.months + 1).min(MONTHS);
@@ -86,15 +71,20 @@ impl People {
         }
     }
 
+    /// Nothing goes wrong outside any more.
+    pub(super) fn calm(&self) {
+        self.outside.calm();
+    }
+
     /// Asks for what is left, and says whether all is done.
     pub(super) fn finish(&mut self) -> bool {
         // A creation that died between its two steps.
-        self.ask("POST", "/missions:queue", &json!({ "filter": { "in_bank": true } }));
-        let Some(fleet) = self.ask("GET", "/fleet", &Value::Null) else { return false };
+        self.api.ask("POST", "/missions:queue", &json!({ "filter": { "in_bank": true } }));
+        let Some(fleet) = self.api.ask("GET", "/fleet", &Value::Null) else { return false };
         self.look_after(&fleet);
         let Some(newest) = self.newest_extraction() else { return false };
         let extracted = match newest["status"].as_str() {
-            Some("COMPLETED") => true,
+            Some("COMPLETED") if self.unanswered.is_none() => true,
             Some("PENDING" | "IN_PROGRESS") => false,
             _ => {
                 self.extract(false);
@@ -107,51 +97,73 @@ impl People {
         extracted && missions.into_iter().all(is_none) && !self.is_running()
     }
 
-    fn look_after(&self, fleet: &Value) {
+    fn look_after(&mut self, fleet: &Value) {
         if fleet["counts"]["failed"].as_i64() > Some(0) {
-            self.ask("POST", "/missions:retry", &json!({ "filter": { "status": "failed" } }));
+            self.api.ask("POST", "/missions:retry", &json!({ "filter": { "status": "failed" } }));
         }
         for proxy in fleet["proxies"].as_array().into_iter().flatten() {
             if proxy["active"] == false
-                && let Some(id) = proxy["id"].as_str()
+                && let (Some(id), Some(port)) = (proxy["id"].as_str(), proxy["port"].as_u64())
             {
-                self.ask("POST", &format!("/fleet/proxies/{id}:reactivate"), &json!({}));
+                self.outside.repair(port);
+                self.api.ask("POST", &format!("/fleet/proxies/{id}:reactivate"), &json!({}));
             }
         }
         if open(fleet) > 0 && !self.is_running() {
-            self.ask("POST", "/fleet/start", &json!({}));
+            let run = self.api.ask("POST", "/fleet/start", &json!({}));
+            self.promises.runs.extend(run.as_ref().and_then(|run| named(run, "task_id")));
         }
     }
 
     /// A day of them. One that was made although nobody answered is known the next time.
     fn more_missions(&mut self) {
         let (month, day) = self.next_day;
+        if month > MONTHS {
+            return;
+        }
         let date = format!("{YEAR}-{month:02}-{day:02}");
         let wanted = json!({
-            "from": date, "to": date, "media_types": ["video", "image"],
-            "languages": [["pt"], ["en"], ["es"]], "queue": true,
+            "from": date, "to": date, "media_types": MEDIA_TYPES,
+            "languages": LANGUAGES.map(|language| [language]), "queue": true,
         });
-        if month <= MONTHS && self.ask("POST", "/missions", &wanted).is_some() {
+        self.promises.asked_days.insert(date.clone());
+        if self.api.ask("POST", "/missions", &wanted).is_some() {
+            self.promises.days.insert(date);
             self.next_day = if day < DAYS { (month, day + 1) } else { (month + 1, 1) };
         }
     }
 
-    fn extract(&self, refresh: bool) {
-        let order = json!({
+    /// Orders all months that are wanted so far, or again what nobody answered to.
+    fn extract(&mut self, refresh: bool) {
+        let order = self.unanswered.take().unwrap_or_else(|| self.order(refresh));
+        let headers = [("idempotency-key", order.key.as_str())];
+        let task = self.api.ask_with(&headers, "POST", "/tasks", &order.body);
+        match task.as_ref().and_then(|task| named(task, "id")) {
+            Some(id) => {
+                self.promises.months = self.promises.months.max(order.to);
+                self.promises.extractions.insert(id);
+            }
+            None => self.unanswered = Some(order),
+        }
+    }
+
+    fn order(&self, refresh: bool) -> Order {
+        let body = json!({
             "type": "extract",
             "payload": {
                 "source": "pncp", "from": format!("{YEAR}-01"),
                 "to": format!("{YEAR}-{:02}", self.months),
-                "endpoints": ["contratacoes_publicacao"], "base_url": self.base_url,
+                "endpoints": LISTS.map(|(name, ..)| name), "base_url": self.base_url,
                 "refresh": refresh,
             },
         });
-        self.ask("POST", "/tasks", &order);
+        let key = format!("extraction-{}", self.promises.extractions.len());
+        Order { key, to: self.months, body }
     }
 
     /// Of those who answer; `Null` where there is none yet.
     fn newest_extraction(&self) -> Option<Value> {
-        let tasks = self.ask("GET", "/tasks?type=extract&limit=1", &Value::Null)?;
+        let tasks = self.api.ask("GET", "/tasks?type=extract&limit=1", &Value::Null)?;
         Some(tasks["items"].get(0).cloned().unwrap_or_default())
     }
 
@@ -159,20 +171,15 @@ impl People {
     fn is_running(&self) -> bool {
         let is_some = |status: &str| {
             let path = format!("/tasks?type=fleet&status={status}&limit=1");
-            let found = self.ask("GET", &path, &Value::Null);
+            let found = self.api.ask("GET", &path, &Value::Null);
             found.is_none_or(|found| found["items"].get(0).is_some())
         };
         is_some("IN_PROGRESS") || is_some("PENDING")
     }
+}
 
-    /// What the first server says that answers, if it says yes.
-    fn ask(&self, method: &str, path: &str, body: &Value) -> Option<Value> {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        self.servers.iter().find_map(|port| {
-            let (status, answer) = http::send(*port, method, path, &[], &body).ok()?;
-            (200..300).contains(&status).then(|| serde_json::from_str(&answer).unwrap_or_default())
-        })
-    }
+fn named(answer: &Value, name: &str) -> Option<String> {
+    answer[name].as_str().map(str::to_owned)
 }
 
 /// Missions that are to be done.

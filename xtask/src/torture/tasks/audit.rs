@@ -6,9 +6,10 @@ use anyhow::Result;
 
 use super::load::Sent;
 use crate::servers::Postgres;
+use crate::torture::rules::{self, Rule};
 
-/// Each counts what must not be there.
-const RULES: &[(&str, &str)] = &[
+/// Of every table of tasks.
+pub(in crate::torture) const RULES: &[Rule] = &[
     (
         "tasks neither ended nor live by any state",
         "SELECT count(*) FROM kodus_workflow.tasks
@@ -76,25 +77,8 @@ const RULES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Whether a rule is about a table.
-pub(in crate::torture) fn looks_at(table: &str) -> bool {
-    RULES.iter().any(|(_, sql)| sql.contains(table))
-}
-
-/// What the tables of tasks have that must not be there.
-pub(in crate::torture) fn broken_rules(postgres: &Postgres, database: &str) -> Result<Vec<String>> {
-    let mut findings = Vec::new();
-    for (what, sql) in RULES {
-        let count = postgres.sql(database, sql)?;
-        if count != "0" {
-            findings.push(format!("{count} {what}"));
-        }
-    }
-    Ok(findings)
-}
-
 pub(super) fn findings(postgres: &Postgres, database: &str, sent: &Sent) -> Result<Vec<String>> {
-    let mut findings = broken_rules(postgres, database)?;
+    let mut findings = rules::broken(RULES, postgres, database);
     let ids = postgres.sql(database, "SELECT id FROM kodus_workflow.tasks")?;
     let stored: HashSet<&str> = ids.lines().collect();
     let promised: HashSet<&str> = sent.created.iter().map(String::as_str).collect();
