@@ -1,6 +1,6 @@
 //! What is measured, for Prometheus.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -9,12 +9,16 @@ use axum::http::{HeaderName, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use axum::routing::get;
+use lavra_db::Database;
+use lavra_extract::model::Status;
+use lavra_fleet::Fleet;
+use lavra_fleet::model::{Proxy, WorkerStatus};
 use lavra_tasks::Tasks;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::Site;
+use crate::app::{App, Site};
 use crate::health;
 use crate::verbs::documented;
 
@@ -26,6 +30,9 @@ const ATTEMPT_SECONDS: [f64; 13] =
 const PATIENCE: Duration = Duration::from_secs(2);
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+type Text = ([(HeaderName, &'static str); 1], String);
+type Asked = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
 pub(crate) fn routes() -> OpenApiRouter<Site> {
     OpenApiRouter::default().routes(routes!(scrape))
 }
@@ -36,7 +43,7 @@ pub fn measures(tasks: Tasks) -> Router {
     recorder();
     Router::new()
         .route("/healthz", get(health::alive))
-        .route("/metrics", get(scrape))
+        .route("/metrics", get(scrape_runner))
         .with_state(tasks)
 }
 
@@ -82,6 +89,10 @@ fn describe() {
     metrics::describe_gauge!("lavra_tasks_waiting", "Tasks that may be claimed now");
     metrics::describe_gauge!("lavra_outbox_rows", "Messages that wait for the broker");
     metrics::describe_gauge!("lavra_database_up", "Whether the database answered the scrape");
+    metrics::describe_gauge!("lavra_missions", "Missions, by where they are");
+    metrics::describe_gauge!("lavra_workers", "Active workers of the fleet, by status");
+    metrics::describe_gauge!("lavra_proxies", "Proxies, by whether they are in use or inactive");
+    metrics::describe_gauge!("lavra_extraction_lists", "Lists of a month each, by status");
 }
 
 /// Counts a request by the route it matched, as documented, and its status.
@@ -119,19 +130,30 @@ fn known(method: &Method) -> &'static str {
     operation_id = "metrics",
     responses((status = 200, description = "In the text format", content_type = "text/plain", body = String)),
 )]
-pub(crate) async fn scrape(
-    State(tasks): State<Tasks>,
-) -> ([(HeaderName, &'static str); 1], String) {
+pub(crate) async fn scrape(State(app): State<Arc<App>>) -> Text {
+    let asked = async {
+        look_at_tasks(&app.tasks).await?;
+        look_at_the_fleet(&app.fleet).await?;
+        look_at_extractions(&app.database).await
+    };
+    told(asked).await
+}
+
+async fn scrape_runner(State(tasks): State<Tasks>) -> Text {
+    told(look_at_tasks(&tasks)).await
+}
+
+/// Everything that is measured, with the gauges that are a question to the database asked just before.
+async fn told(asked: impl Future<Output = Asked>) -> Text {
     let recorder = recorder();
-    let asked = tokio::time::timeout(PATIENCE, look(&tasks)).await;
+    let asked = tokio::time::timeout(PATIENCE, asked).await;
     let up = matches!(asked, Ok(Ok(())));
     metrics::gauge!("lavra_database_up").set(f64::from(u8::from(up)));
     recorder.run_upkeep();
     ([(header::CONTENT_TYPE, MEDIA_TYPE)], recorder.render())
 }
 
-/// The gauges that are a question to the database.
-async fn look(tasks: &Tasks) -> lavra_tasks::Result<()> {
+async fn look_at_tasks(tasks: &Tasks) -> Asked {
     let waiting = tasks.store().waiting().await?;
     for kind in tasks.store().declared().await? {
         let backlog = waiting.iter().find(|waiting| waiting.kind == kind);
@@ -140,5 +162,52 @@ async fn look(tasks: &Tasks) -> lavra_tasks::Result<()> {
     }
     let outbox = tasks.store().outbox_depth().await?;
     metrics::gauge!("lavra_outbox_rows").set(outbox as f64);
+    Ok(())
+}
+
+async fn look_at_the_fleet(fleet: &Fleet) -> Asked {
+    let counts = fleet.store.counts().await?;
+    let missions = [
+        ("bank", counts.bank),
+        ("queued", counts.queued),
+        ("scraping", counts.extracao),
+        ("storing", counts.armazenamento),
+        ("completed", counts.completed),
+        ("failed", counts.failed),
+        ("canceled", counts.canceled),
+    ];
+    for (status, count) in missions {
+        metrics::gauge!("lavra_missions", "status" => status).set(count as f64);
+    }
+    let workers = fleet.store.workers().await?;
+    for status in WorkerStatus::ALL {
+        let such = workers.iter().filter(|worker| worker.active && worker.status == *status);
+        metrics::gauge!("lavra_workers", "status" => status.as_str()).set(such.count() as f64);
+    }
+    let proxies = fleet.store.proxies().await?;
+    for state in ["free", "in_use", "inactive"] {
+        let such = proxies.iter().filter(|proxy| state_of(proxy) == state);
+        metrics::gauge!("lavra_proxies", "state" => state).set(such.count() as f64);
+    }
+    Ok(())
+}
+
+fn state_of(proxy: &Proxy) -> &'static str {
+    match (proxy.in_use_by_worker_id.is_some(), proxy.active) {
+        (true, _) => "in_use",
+        (false, true) => "free",
+        (false, false) => "inactive",
+    }
+}
+
+async fn look_at_extractions(database: &Database) -> Asked {
+    for source in lavra_extract::sources(database).await? {
+        let Some(tasks) = source.tasks else { continue };
+        for status in Status::ALL {
+            let labels = [("source", source.name.clone()), ("status", status.to_string())];
+            let count = tasks.get(&status).copied().unwrap_or_default();
+            metrics::gauge!("lavra_extraction_lists", &labels).set(count as f64);
+        }
+    }
     Ok(())
 }

@@ -19,7 +19,7 @@ on_each_engine!(
     an_order_makes_the_task_of_its_type,
 );
 
-async fn planned(server: &Server) -> std::sync::Arc<dyn lavra_extract::store::Store> {
+pub(crate) async fn planned(server: &Server) -> std::sync::Arc<dyn lavra_extract::store::Store> {
     lavra_db::migrate(&server.database, &lavra_extract::migrations("pncp")).await.unwrap();
     let planned = (1..=3).flat_map(|month| {
         ["contratos_publicacao", "atas_atualizacao"].map(|name| {

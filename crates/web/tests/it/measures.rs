@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::extractions::planned;
 use crate::support::Server;
 use crate::support::server::KIND;
 
@@ -71,4 +72,26 @@ async fn metrics_can_be_read_and_count_by_documented_route() {
     server.ask(&format!("/tasks/{id}:cancel")).await.expect(200);
     let text = server.get("/metrics").await.text;
     assert!(text.contains("lavra_tasks_waiting{type=\"count\"} 0"), "{text}");
+}
+
+#[tokio::test]
+async fn metrics_tell_of_the_fleet_and_of_extractions() {
+    let server = Server::file().await;
+    let order = json!({"from": "2025-01-01", "to": "2025-01-03", "media_types": ["video"], "languages": [["pt"]]});
+    server.post("/missions", &order).await.expect(201);
+    let proxy = json!({"name": "p", "host": "127.0.0.1", "port": 9000});
+    server.post("/fleet/proxies", &proxy).await.expect(201);
+    planned(&server).await;
+    let text = server.get("/metrics").await.text;
+    for line in [
+        "lavra_missions{status=\"bank\"} 3",
+        "lavra_missions{status=\"failed\"} 0",
+        "lavra_workers{status=\"idle\"} 0",
+        "lavra_proxies{state=\"free\"} 1",
+        "lavra_proxies{state=\"inactive\"} 0",
+        "lavra_extraction_lists{source=\"pncp\",status=\"PENDING\"} 6",
+        "lavra_extraction_lists{source=\"pncp\",status=\"FAILED\"} 0",
+    ] {
+        assert!(text.lines().any(|it| it == line), "no {line} in {text}");
+    }
 }
