@@ -78,6 +78,10 @@ impl RabbitMq {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.ports.amqp)
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.ports.amqp
+    }
+
     fn node(&self) -> String {
         format!("lavra-{}@localhost", self.ports.amqp)
     }
