@@ -10,6 +10,7 @@ use super::blocks::{Command, Session, Step};
 use super::compare::{self, Ids};
 use super::shell::Shell;
 use super::team::Team;
+use crate::python;
 use crate::workspace::Workspace;
 
 /// Where they listen if they are not told otherwise.
@@ -42,7 +43,10 @@ fn perform(workspace: &Workspace, session: &Session, team: Option<&Team>) -> Res
     std::fs::create_dir(&directory)?;
     std::fs::create_dir(&records)?;
     let variables = team.map(Team::variables).unwrap_or_default();
-    let mut shell = Shell::start(workspace, &directory, &records, &variables)?;
+    let python = python::of_the_tests(workspace)?;
+    let programs: Vec<&Path> =
+        team.map(Team::programs).into_iter().chain(python.parent()).collect();
+    let mut shell = Shell::start(workspace, &directory, &records, &programs, &variables)?;
     let mut ids = Ids::default();
     let checkout = workspace.root().display().to_string();
     let mut count = 0;

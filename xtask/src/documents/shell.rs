@@ -33,11 +33,13 @@ pub(super) struct Ended {
 }
 
 impl Shell {
-    /// In `directory`; what it writes down of its commands goes to `records`.
+    /// In `directory`; what it writes down of its commands goes to `records`. Programs of these directories are
+    /// found first, but for `lavra`.
     pub(super) fn start(
         workspace: &Workspace,
         directory: &Path,
         records: &Path,
+        programs: &[&Path],
         variables: &[(&str, String)],
     ) -> Result<Self> {
         let mut command = workspace.command("bash");
@@ -51,7 +53,8 @@ impl Shell {
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         let before = std::env::var_os("PATH").unwrap_or_default();
         let lavra = std::iter::once(workspace.target().join("debug"));
-        command.env("PATH", std::env::join_paths(lavra.chain(std::env::split_paths(&before)))?);
+        let programs = lavra.chain(programs.iter().map(|directory| directory.to_path_buf()));
+        command.env("PATH", std::env::join_paths(programs.chain(std::env::split_paths(&before)))?);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         let mut bash = command.spawn().context("cannot start bash")?;
         let stdin = bash.stdin.take().context("bash has no stdin")?;

@@ -3,7 +3,11 @@
 //! A document shows them where its reader has them, on their usual ports; [`Team::addressed`] is the one place that
 //! says otherwise. Names, roles and databases are those that are shown.
 
-use anyhow::Result;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
 
 use crate::apt;
 use crate::servers::{PACKAGES, PgBouncer, Postgres, RabbitMq, ServerUrl, Tuning};
@@ -16,6 +20,7 @@ pub(super) struct Team {
     pgbouncer: Place,
     postgres: Place,
     rabbitmq: Place,
+    programs: TempDir,
     // In this order: the pooler ends before what is behind it.
     _pooler: PgBouncer,
     server: Postgres,
@@ -38,11 +43,16 @@ impl Team {
         let pooler = PgBouncer::start(&postgres)?;
         let pgbouncer = ServerUrl::parse(pooler.url())?;
         server.sql("postgres", "CREATE ROLE lavra LOGIN PASSWORD 'PASSWORD'")?;
+        let programs = tempfile::tempdir()?;
+        let control = programs.path().join("rabbitmqctl");
+        std::fs::write(&control, broker.control()).context("cannot write rabbitmqctl")?;
+        std::fs::set_permissions(&control, std::fs::Permissions::from_mode(0o755))?;
         let at = |port: u16, rest: &str| format!("@127.0.0.1:{port}/{rest}");
         Ok(Self {
             pgbouncer: Place { shown: "@127.0.0.1:6432/lavra", real: at(pgbouncer.port, "lavra") },
             postgres: Place { shown: "@127.0.0.1/lavra", real: at(postgres.port, "lavra") },
             rabbitmq: Place { shown: "@127.0.0.1/%2f", real: at(broker.port(), "%2f") },
+            programs,
             _pooler: pooler,
             server,
             _broker: broker,
@@ -63,6 +73,11 @@ impl Team {
         [&self.pgbouncer, &self.postgres, &self.rabbitmq]
             .iter()
             .fold(text.to_owned(), |text, place| text.replace(place.shown, &place.real))
+    }
+
+    /// Programs that a reader has for these servers; PostgreSQL's own need none.
+    pub(super) fn programs(&self) -> &Path {
+        self.programs.path()
     }
 
     /// Where PostgreSQL's own programs look if a document names no port.
