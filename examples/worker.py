@@ -159,6 +159,7 @@ if __name__ == "__main__":
     worker = Worker(Server(arguments.server), arguments.pause)
     # SIGTERM ends us like Ctrl-C: by an exception in the main thread, wherever it is. What is broken is an error.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(worker.broken))
+    print(f"takes tasks from {arguments.server}", flush=True)
     try:
         worker.run()
     except KeyboardInterrupt:

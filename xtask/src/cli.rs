@@ -15,7 +15,7 @@ cargo xtask COMMAND
                               `export LAVRA_TEST_…` lines and stay until stdin closes or Ctrl-C
   check                       format, clippy, documentation, its links, unused dependencies, licences and bans
   conformance                 the HTTP API against its own description, by schemathesis
-  documents [names…]          run the commands of the documents (`documents writer`: of that one)
+  documents [names…]          the links of the documents, and their commands (`documents writer`: of that one)
   demo [arguments…]           build lavra and run `lavra demo` (`demo --exit`, `demo --database postgres://…`)
   package [--debug]           a Debian package, installed into a scratch root and tried there
   bench [NAME [-- arguments…]]

@@ -5,6 +5,7 @@
 //! ```text
 //! <!-- runnable -->                             what begins with `$ ` in the ```console block below is run
 //! <!-- runnable in the background -->           the same, as in a terminal of its own: a server stays up
+//! <!-- runnable on servers -->                  the same, with the PostgreSQL, PgBouncer and RabbitMQ of a team
 //! <!-- runnable: fleet -->                      in the session `fleet`, which has a directory and a shell of its own
 //! <!-- file shop.toml -->                       the block below is a file of the session (`: fleet` as above)
 //! ```
@@ -20,6 +21,7 @@ mod compare;
 pub(crate) mod links;
 mod session;
 mod shell;
+mod team;
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +30,7 @@ use anyhow::{Context, Result, ensure};
 use crate::apt::{self, Package};
 use crate::workspace::Workspace;
 use crate::{duckdb, exec, output};
+use team::Team;
 
 /// That every relative link and every anchor of the documents exists.
 pub(crate) fn check_links(workspace: &Workspace) -> Result<()> {
@@ -45,8 +48,11 @@ pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
 
 /// The same with the `lavra` that was built; no names are all documents.
 pub(crate) fn test(workspace: &Workspace, names: &[String]) -> Result<()> {
+    output::step("the links of the documents");
+    check_links(workspace)?;
     // Readers have it.
     apt::ensure(&[Package::Curl])?;
+    let mut team = None;
     let mut count = 0;
     for document in documents(workspace.root())? {
         let name =
@@ -57,7 +63,11 @@ pub(crate) fn test(workspace: &Workspace, names: &[String]) -> Result<()> {
         let text = std::fs::read_to_string(&document)?;
         for session in blocks::sessions(&text).with_context(|| name.clone())? {
             output::step(&format!("the commands of {name}{}", session.title()));
-            count += session::run(workspace, &session).with_context(|| name.clone())?;
+            if session.on_servers && team.is_none() {
+                team = Some(Team::start()?);
+            }
+            let team = team.as_ref().filter(|_| session.on_servers);
+            count += session::run(workspace, &session, team).with_context(|| name.clone())?;
         }
     }
     ensure!(

@@ -77,3 +77,17 @@ fn the_alerts_and_the_documents_ask_for_what_is_measured() {
         assert!(unknown.is_empty(), "nobody measures {unknown:?}");
     }
 }
+
+#[test]
+fn every_alert_has_a_line_that_says_what_to_do() {
+    let alerts = read(&root().join("packaging/prometheus/alerts.yml"));
+    let alerts: BTreeSet<&str> =
+        alerts.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    let operations = read(&root().join("docs/operations.md"));
+    let rows = operations.lines().filter_map(|line| line.strip_prefix("| `Lavra"));
+    let described: BTreeSet<String> = rows
+        .map(|row| format!("Lavra{}", row.split_once('`').map_or(row, |(name, _)| name)))
+        .collect();
+    assert!(!alerts.is_empty());
+    assert!(described.iter().map(String::as_str).eq(alerts), "{described:?}");
+}

@@ -34,7 +34,7 @@ const SHELLS: [(&str, &str); 3] = [
 ];
 
 /// The pages for people who run it.
-const DOCUMENTS: [&str; 16] = [
+const DOCUMENTS: [&str; 18] = [
     "api.md",
     "configuration.md",
     "errors.md",
@@ -49,7 +49,9 @@ const DOCUMENTS: [&str; 16] = [
     "sources.md",
     "tasks.md",
     "webhooks.md",
+    "worker.md",
     "workers.md",
+    "world.md",
     "writer.md",
 ];
 

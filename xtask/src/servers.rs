@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 pub(crate) use self::pgbouncer::PgBouncer;
 pub(crate) use self::postgres::{Postgres, StopMode, Tuning};
 pub(crate) use self::rabbitmq::RabbitMq;
-use self::url::ServerUrl;
+pub(crate) use self::url::ServerUrl;
 use crate::apt::{self, Package};
 use crate::interrupt::{self, Interrupted};
 use crate::workspace::Workspace;

@@ -76,7 +76,7 @@ fn advice(refusal: Option<&Refusal>) -> String {
         }
         Some(Refusal::Untrusted) => {
             "this machine does not trust who signed its certificate: SSL_CERT_FILE names a file with one \
-             to trust (docs/operations.md#tls)"
+             to trust (docs/operations.md#certificates)"
                 .into()
         }
         Some(Refusal::NoTls) => {

@@ -6,6 +6,8 @@ use anyhow::{Result, bail, ensure};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Session {
     name: String,
+    /// Whether its commands need what a team has: PostgreSQL, PgBouncer, RabbitMQ.
+    pub(super) on_servers: bool,
     pub(super) steps: Vec<Step>,
 }
 
@@ -36,7 +38,7 @@ pub(super) struct Command {
 /// What a comment says of the block below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Mark {
-    Run { stays: bool, session: String },
+    Run { stays: bool, on_servers: bool, session: String },
     File { name: String, session: String },
 }
 
@@ -45,8 +47,9 @@ fn mark(line: &str) -> Option<Mark> {
     let (what, session) = said.split_once(':').unwrap_or((said, ""));
     let (what, session) = (what.trim(), session.trim().to_owned());
     match what {
-        "runnable" => Some(Mark::Run { stays: false, session }),
-        "runnable in the background" => Some(Mark::Run { stays: true, session }),
+        "runnable" => Some(Mark::Run { stays: false, on_servers: false, session }),
+        "runnable in the background" => Some(Mark::Run { stays: true, on_servers: false, session }),
+        "runnable on servers" => Some(Mark::Run { stays: false, on_servers: true, session }),
         _ => {
             let name = what.strip_prefix("file ")?.trim().to_owned();
             Some(Mark::File { name, session })
@@ -98,17 +101,20 @@ pub(super) fn sessions(text: &str) -> Result<Vec<Session>> {
         let place = match sessions.iter().position(|session| session.name == *name) {
             Some(place) => place,
             None => {
-                sessions.push(Session { name: name.clone(), steps: Vec::new() });
+                sessions.push(Session { name: name.clone(), ..Session::default() });
                 sessions.len() - 1
             }
         };
-        let steps = &mut sessions[place].steps;
+        let session = &mut sessions[place];
         match mark {
             Mark::File { name, .. } => {
-                steps.push(Step::File { name, text: format!("{}\n", inside.join("\n")) });
+                let text = format!("{}\n", inside.join("\n"));
+                session.steps.push(Step::File { name, text });
             }
-            Mark::Run { stays, .. } => {
-                steps.extend(commands(line, &inside, stays)?.into_iter().map(Step::Command));
+            Mark::Run { stays, on_servers, .. } => {
+                session.on_servers |= on_servers;
+                let commands = commands(line, &inside, stays)?;
+                session.steps.extend(commands.into_iter().map(Step::Command));
             }
         }
     }
@@ -231,6 +237,17 @@ $ sleep '1 # 2' &   # for a while
         assert!(sleep.stays);
         let Step::Command(sleep) = &sessions[1].steps[1] else { panic!("a command") };
         assert_eq!(sleep.text, "sleep '1 # 2' &");
+    }
+
+    #[test]
+    fn one_block_on_servers_is_enough_for_its_session() {
+        let block = |mark: &str| format!("<!-- {mark} -->\n```console\n$ ls\n```\n");
+        let marks =
+            ["runnable", "runnable on servers: team", "runnable: team", "runnable on servers"];
+        let sessions = sessions(&marks.map(block).concat()).unwrap();
+        assert_eq!(sessions.len(), 2);
+        assert!(sessions.iter().all(|session| session.on_servers && session.steps.len() == 2));
+        assert!(!super::sessions(&block("runnable")).unwrap()[0].on_servers);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use anyhow::{Context, Result, ensure};
 use super::blocks::{Command, Session, Step};
 use super::compare::{self, Ids};
 use super::shell::Shell;
+use super::team::Team;
+use crate::python;
 use crate::workspace::Workspace;
 
 /// Where they listen if they are not told otherwise.
@@ -23,26 +25,39 @@ const USUAL: [(&str, u16); 5] = [
 /// Where a document says that its reader is.
 const HOME: &str = "/home/you";
 
-/// How many commands were run.
-pub(super) fn run(workspace: &Workspace, session: &Session) -> Result<usize> {
+/// Where it says that the sources are.
+const CHECKOUT: &str = "/home/you/src/lavra";
+
+/// How many commands were run. A session on servers has those of `team`, with nothing in them.
+pub(super) fn run(workspace: &Workspace, session: &Session, team: Option<&Team>) -> Result<usize> {
     ports_are_free(session)?;
-    perform(workspace, session)
+    if let Some(team) = team {
+        team.begin_anew()?;
+    }
+    perform(workspace, session, team)
 }
 
-fn perform(workspace: &Workspace, session: &Session) -> Result<usize> {
+fn perform(workspace: &Workspace, session: &Session, team: Option<&Team>) -> Result<usize> {
     let place = tempfile::tempdir()?;
     let (directory, records) = (place.path().join("work"), place.path().join("records"));
     std::fs::create_dir(&directory)?;
     std::fs::create_dir(&records)?;
-    let mut shell = Shell::start(workspace, &directory, &records)?;
+    let variables = team.map(Team::variables).unwrap_or_default();
+    let python = python::of_the_tests(workspace)?;
+    let programs: Vec<&Path> =
+        team.map(Team::programs).into_iter().chain(python.parent()).collect();
+    let mut shell = Shell::start(workspace, &directory, &records, &programs, &variables)?;
     let mut ids = Ids::default();
+    let checkout = workspace.root().display().to_string();
     let mut count = 0;
     for step in &session.steps {
         match step {
             Step::File { name, text } => std::fs::write(directory.join(name), text)
                 .with_context(|| format!("cannot write the file {name}"))?,
             Step::Command(command) => {
-                typed(&mut shell, command, &mut ids, &directory)
+                let text = command.text.replace(CHECKOUT, &checkout);
+                let text = team.map_or(text.clone(), |team| team.addressed(&text));
+                typed(&mut shell, command, &text, &mut ids, &directory)
                     .with_context(|| format!("line {}: `{}`", command.line, command.text))?;
                 count += 1;
             }
@@ -51,9 +66,15 @@ fn perform(workspace: &Workspace, session: &Session) -> Result<usize> {
     Ok(count)
 }
 
-fn typed(shell: &mut Shell, command: &Command, ids: &mut Ids, directory: &Path) -> Result<()> {
+fn typed(
+    shell: &mut Shell,
+    command: &Command,
+    text: &str,
+    ids: &mut Ids,
+    directory: &Path,
+) -> Result<()> {
     let home = directory.display().to_string();
-    let text = ids.apply(&command.text).replace(HOME, &home);
+    let text = ids.apply(text).replace(HOME, &home);
     let ended =
         if command.stays { shell.run_in_the_background(&text)? } else { shell.run(&text)? };
     let said = ended.said.replace(&home, HOME);
@@ -83,11 +104,15 @@ fn ports_are_free(session: &Session) -> Result<()> {
         })
         .collect();
     let usual = USUAL.iter().filter(|(name, _)| commands.iter().any(|text| text.contains(name)));
-    let named =
-        commands.iter().flat_map(|text| text.split("127.0.0.1:").skip(1)).filter_map(|rest| {
+    // `user@127.0.0.1:6432` is a server of the team, which has another port here.
+    let texts = commands.iter().map(|text| text.replace("@127.0.0.1:", "@"));
+    let named = texts.flat_map(|text| {
+        let ports = text.split("127.0.0.1:").skip(1).filter_map(|rest| {
             let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
             rest[..end].parse().ok().filter(|port| *port != 0)
         });
+        ports.collect::<Vec<u16>>()
+    });
     for port in named.chain(usual.map(|(_, port)| *port)).collect::<BTreeSet<u16>>() {
         ensure!(
             TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok(),
@@ -104,7 +129,7 @@ mod tests {
 
     fn performed(console: &str) -> Result<usize> {
         let text = format!("<!-- runnable -->\n```console\n{console}```\n");
-        perform(&Workspace::locate().unwrap(), &sessions(&text).unwrap()[0])
+        perform(&Workspace::locate().unwrap(), &sessions(&text).unwrap()[0], None)
     }
 
     #[test]
@@ -137,8 +162,13 @@ mod tests {
         assert!(performed("$ true &\n").is_err(), "it did not stay");
     }
 
-    fn taken(port: u16) -> bool {
-        let text = format!("<!-- runnable -->\n```console\n$ curl 127.0.0.1:{port}/x\n```\n");
+    #[test]
+    fn the_sources_are_the_checkout() {
+        performed("$ head -1 /home/you/src/lavra/README.md\n# Lavra\n").unwrap();
+    }
+
+    fn taken(address: &str) -> bool {
+        let text = format!("<!-- runnable -->\n```console\n$ curl {address}/x\n```\n");
         ports_are_free(&sessions(&text).unwrap()[0]).is_err()
     }
 
@@ -146,6 +176,7 @@ mod tests {
     fn a_port_that_is_taken_is_told_before_anything_is_run() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        assert!(taken(port));
+        assert!(taken(&format!("127.0.0.1:{port}")));
+        assert!(!taken(&format!("lavra@127.0.0.1:{port}")), "a server of the team");
     }
 }

@@ -16,6 +16,8 @@ use crate::{http, interrupt};
 const PATIENCE: Duration = Duration::from_secs(240);
 /// The longest until a server answers, and until it has stopped.
 const START: Duration = Duration::from_secs(60);
+/// What those say that listen nowhere, when they are there: `lavra runner`, `examples/worker.py`.
+const THERE: [&str; 2] = ["running tasks", "takes tasks"];
 
 pub(super) struct Shell {
     bash: Child,
@@ -31,8 +33,15 @@ pub(super) struct Ended {
 }
 
 impl Shell {
-    /// In `directory`; what it writes down of its commands goes to `records`.
-    pub(super) fn start(workspace: &Workspace, directory: &Path, records: &Path) -> Result<Self> {
+    /// In `directory`; what it writes down of its commands goes to `records`. Programs of these directories are
+    /// found first, but for `lavra`.
+    pub(super) fn start(
+        workspace: &Workspace,
+        directory: &Path,
+        records: &Path,
+        programs: &[&Path],
+        variables: &[(&str, String)],
+    ) -> Result<Self> {
         let mut command = workspace.command("bash");
         command.args(["--noprofile", "--norc"]).current_dir(directory);
         for (name, _) in std::env::vars_os() {
@@ -41,9 +50,11 @@ impl Shell {
                 command.env_remove(name);
             }
         }
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
         let before = std::env::var_os("PATH").unwrap_or_default();
         let lavra = std::iter::once(workspace.target().join("debug"));
-        command.env("PATH", std::env::join_paths(lavra.chain(std::env::split_paths(&before)))?);
+        let programs = lavra.chain(programs.iter().map(|directory| directory.to_path_buf()));
+        command.env("PATH", std::env::join_paths(programs.chain(std::env::split_paths(&before)))?);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         let mut bash = command.spawn().context("cannot start bash")?;
         let stdin = bash.stdin.take().context("bash has no stdin")?;
@@ -58,14 +69,14 @@ impl Shell {
         Ok(Ended { code, said: std::fs::read_to_string(said).unwrap_or_default() })
     }
 
-    /// Types a command that stays, and waits until it answers on a port of its own.
+    /// Types a command that stays, and waits until it answers on a port of its own, or says that it is there.
     pub(super) fn run_in_the_background(&mut self, text: &str) -> Result<Ended> {
         let text = text.trim_end().trim_end_matches('&');
         let (said, begun) = self.type_in(&format!("{text} &"), "$!")?;
         let process: u32 = self.until_written(&begun)?.trim().parse().context("no process id")?;
         let begun = Instant::now();
         let words = || std::fs::read_to_string(&said).unwrap_or_default();
-        while !answers(process) {
+        while !answers(process) && !THERE.iter().any(|said| words().contains(said)) {
             if !Path::new("/proc").join(process.to_string()).join("fd").exists() {
                 bail!("it ended instead of staying:\n{}", words());
             }

@@ -78,6 +78,21 @@ impl RabbitMq {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.ports.amqp)
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.ports.amqp
+    }
+
+    /// A `rabbitmqctl` for this node: Debian's own speaks to the system-wide one.
+    pub(crate) fn control(&self) -> String {
+        format!(
+            "#!/bin/sh\nexport HOME='{}' ERL_EPMD_PORT={} RABBITMQ_NODENAME={}\nexec '{}' \"$@\"\n",
+            self.scratch.path().display(),
+            self.ports.mapper,
+            self.node(),
+            self.program.with_file_name("rabbitmqctl").display(),
+        )
+    }
+
     fn node(&self) -> String {
         format!("lavra-{}@localhost", self.ports.amqp)
     }
