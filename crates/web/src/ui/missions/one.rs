@@ -160,7 +160,7 @@ fn facts(
         (m.worker, worker),
         (m.proxy, mission.proxy_used.clone()),
         (m.ads, count),
-        (m.attempts, Some(mission.attempts.to_string())),
+        (m.jobs_sent, Some(mission.attempts.to_string())),
         (m.retries, Some(mission.retry_count.to_string())),
         (m.queued_at, time(mission.queued_at)),
         (m.started_at, time(mission.started_at)),

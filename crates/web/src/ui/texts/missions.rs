@@ -108,6 +108,7 @@ texts!(Missions {
     job: "Job do worker" | "Worker job";
     writer_job: "Job do writer" | "Writer job";
     attempts: "Tentativas" | "Attempts";
+    jobs_sent: "Jobs enviados" | "Jobs sent";
     copy_mission: "Copiar como nova" | "Copy as new";
     raw_json: "JSON" | "JSON";
     as_curl: "Copiar como curl" | "Copy as curl";
