@@ -283,6 +283,23 @@ fn every_variable_is_documented_with_its_flag() {
     assert_eq!(documented, variables);
 }
 
+/// `--only (serve, runner)` stands for that flag of each of these; without a command, for one of all.
+#[test]
+fn every_documented_flag_is_one_of_its_commands() {
+    let all = Cli::command();
+    for row in table(CONFIGURATION, "| flag |") {
+        let Some(flag) = quoted(row[0]).next() else { continue };
+        let commands = row[0].split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
+        for name in commands.split(", ") {
+            let command = name.split_whitespace().fold(&all, |command, word| {
+                command.find_subcommand(word).unwrap_or_else(|| panic!("no command {name}"))
+            });
+            let longs = command.get_arguments().filter_map(clap::Arg::get_long);
+            assert!(longs.map(|long| format!("--{long}")).any(|it| it == flag), "{name} {flag}");
+        }
+    }
+}
+
 #[test]
 fn every_code_of_a_mission_has_its_page() {
     let titles: Vec<&str> =
