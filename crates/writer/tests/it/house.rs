@@ -65,27 +65,28 @@ async fn headers_that_only_one_writer_has_are_left_to_it_as_long_as_it_lives(mut
     let elements: Vec<Value> =
         (0..300).map(|n| json!({ "id": n.to_string(), "t": "x".repeat(200) })).collect();
     let body = json!(elements).to_string();
-    let pause = Some(Duration::from_millis(75));
+    let slow = |millis| Some(Duration::from_millis(millis));
     let site = Site::serve(move |path, _| match path {
-        "/slow" => Answer { pause, ..Answer::ok(body.clone()) },
+        "/slow" => Answer { pause: slow(75), ..Answer::ok(body.clone()) },
+        "/slower" => Answer { pause: slow(300), ..Answer::ok(body.clone()) },
         _ => Answer::ok(r#"[{"id":"a"}]"#),
     })
     .await;
     let mut order = from_url("ads", &site.url("/quick"), "");
     order["source"]["headers"] = json!({ "Authorization": "Bearer marker-0009" });
-    let occupy = async |world: &World| {
-        let (_, slow) = world.post(&from_url("ads", &site.url("/slow"), "")).await;
+    let occupy = async |world: &World, path: &str| {
+        let (_, slow) = world.post(&from_url("ads", &site.url(path), "")).await;
         let id = slow["job_id"].as_str().unwrap().to_owned();
         world.until(&id, |job| job["progress"]["processed"].as_u64() > Some(0)).await;
         id
     };
-    occupy(&world).await;
+    occupy(&world, "/slow").await;
     other.start().await;
     assert_eq!(other.run(&inline("ads", &json!([{ "id": "b" }]))).await["status"], "completed");
     let job = world.run(&order).await;
     assert_eq!(job["status"], "completed", "{job}");
 
-    let slow = occupy(&world).await;
+    let slow = occupy(&world, "/slower").await;
     let (_, answer) = world.post(&order).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     let id = answer["job_id"].as_str().unwrap();
