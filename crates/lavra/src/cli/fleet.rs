@@ -105,14 +105,14 @@ pub(crate) struct FleetLog {
 pub(crate) enum Things<A: Args> {
     /// List all of them.
     List,
-    /// Add one; its API key or password is read from stdin.
+    // Each says itself how it is added.
     Add(A),
-    /// Make one active; a proxy starts with no failure.
+    /// Make one active again, with no failure counted.
     Activate {
         /// Its name or its id.
         name: String,
     },
-    /// Use one no more; a worker finishes what it has.
+    /// Use one no more; it finishes what it has.
     Deactivate {
         /// Its name or its id.
         name: String,
@@ -129,6 +129,7 @@ pub(crate) enum Things<A: Args> {
     },
 }
 
+/// Add a worker; its API key is read from stdin.
 #[derive(Debug, Args)]
 pub(crate) struct WorkerAdd {
     /// What people call it.
@@ -141,6 +142,7 @@ pub(crate) struct WorkerAdd {
     pub(crate) storage_domain: Option<String>,
 }
 
+/// Add a writer; its API key is read from stdin.
 #[derive(Debug, Args)]
 pub(crate) struct WriterAdd {
     /// What people call it.
@@ -150,6 +152,7 @@ pub(crate) struct WriterAdd {
     pub(crate) url: String,
 }
 
+/// Add a proxy; with --username, its password is read from stdin.
 #[derive(Debug, Args)]
 pub(crate) struct ProxyAdd {
     /// What people call it.
