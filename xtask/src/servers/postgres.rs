@@ -72,7 +72,7 @@ impl Postgres {
     pub(crate) fn resume(&mut self) -> Result<()> {
         let mut command = self.command("postgres", Some(DeathSignal::Interrupt));
         command.arg("-D").arg(self.data());
-        let mut daemon = Daemon::start("PostgreSQL", command, &self.scratch.join("postgres.log"))?;
+        let mut daemon = Daemon::start("PostgreSQL", command, &self.log())?;
         daemon.wait_until(PATIENCE, || exec::succeeds(&mut self.is_ready()))?;
         self.daemon = Some(daemon);
         Ok(())
@@ -97,6 +97,10 @@ impl Postgres {
 
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.scratch.join("postgres.log")
     }
 
     /// Runs SQL by psql and gives what it printed, without decoration.

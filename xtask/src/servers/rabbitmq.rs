@@ -97,7 +97,8 @@ impl RabbitMq {
         format!("lavra-{}@localhost", self.ports.amqp)
     }
 
-    fn log(&self) -> PathBuf {
+    /// Since it was last started.
+    pub(crate) fn log(&self) -> PathBuf {
         self.scratch.join("log").join(format!("{}.log", self.node()))
     }
 

@@ -3,6 +3,7 @@
 
 mod all;
 mod chaos;
+mod evidence;
 mod extract;
 mod fleet;
 mod half;

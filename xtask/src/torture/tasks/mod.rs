@@ -8,9 +8,12 @@ mod parts;
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
+use self::load::Load;
 use super::chaos::Chaos;
+use super::evidence;
+use super::processes::Processes;
 use crate::apt;
 use crate::output;
 use crate::servers::{PACKAGES, Postgres, RabbitMq, Tuning};
@@ -22,6 +25,14 @@ const DATABASE: &str = "torture";
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long a process may take to stop.
 const GRACE: Duration = Duration::from_secs(20);
+
+struct Scene {
+    // Dropped before the servers that they need.
+    processes: Processes,
+    chaos: Chaos,
+    postgres: Postgres,
+    rabbitmq: RabbitMq,
+}
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let (seconds, seed) = super::arguments(args, "--seconds", 120)?;
@@ -35,34 +46,39 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         "--bin",
         "lavra",
     ]))?;
-    let mut postgres = Postgres::start(Tuning::Torture)?;
-    let mut rabbitmq = RabbitMq::start()?;
+    let (postgres, rabbitmq) = (Postgres::start(Tuning::Torture)?, RabbitMq::start()?);
     postgres.sql("postgres", &format!("CREATE DATABASE {DATABASE}"))?;
-    let (mut processes, servers) =
-        parts::start(workspace, &postgres.url(DATABASE), &rabbitmq.url())?;
+    let (processes, servers) = parts::start(workspace, &postgres.url(DATABASE), &rabbitmq.url())?;
+    let chaos = Chaos::new(seed, processes.len());
+    let mut scene = Scene { processes, chaos, postgres, rabbitmq };
 
-    let load = load::Load::start(&servers, seed);
-    let mut chaos = Chaos::new(seed, processes.len());
-    let end = Instant::now() + Duration::from_secs(seconds);
-    while Instant::now() < end {
-        chaos.strike(&mut processes, &mut postgres, &mut rabbitmq)?;
-        chaos.pause(100, 900)?;
-    }
-    output::step("quiet now: everything comes back and ends");
-    processes.revive()?;
-    let sent = load.stop()?;
-    settle(&postgres)?;
-    let findings = audit::findings(&postgres, DATABASE, &sent)?;
-    processes.stop(GRACE)?;
+    let load = Load::start(&servers, seed);
+    let mut findings = Vec::new();
+    let outcome = scene.torture(Duration::from_secs(seconds), load, &mut findings);
+    let Scene { processes, postgres, rabbitmq, .. } = scene;
+    let keep = || evidence::keep(processes, &postgres, &rabbitmq, DATABASE);
+    evidence::judge(outcome, &findings, seed, keep)?;
+    output::data("nothing lost, nothing ended twice, no gap, nothing stuck");
+    Ok(())
+}
 
-    output::data(&chaos.toll(&processes).to_string());
-    output::data(&audit::summary(&postgres, DATABASE, &sent)?);
-    if findings.is_empty() {
-        output::data("nothing lost, nothing ended twice, no gap, nothing stuck");
-        return Ok(());
+impl Scene {
+    fn torture(&mut self, length: Duration, load: Load, findings: &mut Vec<String>) -> Result<()> {
+        let end = Instant::now() + length;
+        while Instant::now() < end {
+            self.chaos.strike(&mut self.processes, &mut self.postgres, &mut self.rabbitmq)?;
+            self.chaos.pause(100, 900)?;
+        }
+        output::step("quiet now: everything comes back and ends");
+        self.processes.revive()?;
+        let sent = load.stop()?;
+        settle(&self.postgres)?;
+        findings.extend(audit::findings(&self.postgres, DATABASE, &sent)?);
+        self.processes.stop(GRACE)?;
+        output::data(&self.chaos.toll(&self.processes).to_string());
+        output::data(&audit::summary(&self.postgres, DATABASE, &sent)?);
+        Ok(())
     }
-    let logs = processes.keep();
-    bail!("seed {seed}:\n{}\nthe logs are in {}", findings.join("\n"), logs.display())
 }
 
 /// Waits until nothing waits, nothing runs and the outbox is empty.

@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn the_file_of_the_package_has_only_settings_that_there_are() {
-        let packed = include_str!("../../../packaging/config/lavra.toml");
+        let packed = include_str!("../../../../packaging/config/lavra.toml");
         let is_setting = |line: &&str| !line.starts_with("# ");
         let all: Vec<&str> =
             packed.lines().filter(is_setting).map(|line| line.trim_start_matches('#')).collect();
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn what_the_file_of_the_package_leaves_out_is_the_default_or_said_to_be_an_example() {
-        let packed = include_str!("../../../packaging/config/lavra.toml");
+        let packed = include_str!("../../../../packaging/config/lavra.toml");
         let (mut section, mut is_example) = (String::new(), false);
         for line in packed.lines() {
             if line.starts_with('[') {

@@ -4,7 +4,6 @@
 
 mod api;
 mod audit;
-mod evidence;
 mod furnish;
 mod outside;
 mod parts;
@@ -13,13 +12,13 @@ mod promises;
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use self::audit::floor;
 use self::parts::Parts;
 use self::people::People;
 use super::chaos::Chaos;
-use crate::interrupt::Interrupted;
+use super::evidence;
 use crate::servers::{PACKAGES, Postgres, RabbitMq, Tuning};
 use crate::workspace::Workspace;
 use crate::{apt, duckdb, exec, interrupt, output};
@@ -53,25 +52,11 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 
     let mut findings = Vec::new();
     let outcome = scene.torture(seconds, &mut findings);
-    if outcome.is_ok() && findings.is_empty() {
-        output::data("nothing lost, nothing twice, nothing held");
-        return Ok(());
-    }
-    // Whatever went wrong, what was found until then is told, and what tells of it is kept.
-    for finding in &findings {
-        output::data(finding);
-    }
-    let is_interrupted = |error: &anyhow::Error| error.is::<Interrupted>();
-    if outcome.as_ref().is_err_and(is_interrupted) {
-        return outcome;
-    }
-    evidence::keep_tables(&scene.postgres, DATABASE, scene.parts.path());
-    let place = scene.parts.processes.keep();
-    let kept = format!("seed {seed}; the logs and the tables are in {}", place.display());
-    match outcome {
-        Err(error) => Err(error.context(kept)),
-        Ok(()) => bail!("{} things are not as they should be; {kept}", findings.len()),
-    }
+    let Scene { parts, postgres, rabbitmq, .. } = scene;
+    let keep = || evidence::keep(parts.processes, &postgres, &rabbitmq, DATABASE);
+    evidence::judge(outcome, &findings, seed, keep)?;
+    output::data("nothing lost, nothing twice, nothing held");
+    Ok(())
 }
 
 impl Scene {
