@@ -21,7 +21,10 @@ const AT_MOST: u32 = 100;
 pub(super) const MOMENT: Duration = Duration::from_millis(2);
 /// How long a holder that was killed is waited for: the kernel lets go of its locks when all of its
 /// threads are gone, which takes a while when they are many or at the disk.
-pub(super) const DYING: Duration = Duration::from_secs(2);
+const DYING: Duration = Duration::from_secs(2);
+/// How long one is looked at that may have been killed. For an instant nothing tells it from one that
+/// works: its SIGKILL is taken, its exit not begun.
+const UNCLEAR: Duration = Duration::from_millis(100);
 
 /// Who holds a file, as its lock file says.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -33,21 +36,21 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Whether it will let go by itself in a moment: it was killed, or is gone already. Where
-    /// processes cannot be looked at, nobody is.
-    pub(super) fn is_dying(&self) -> bool {
+    /// How long to wait for it to let go by itself. Where processes cannot be looked at, nobody is
+    /// waited for.
+    pub(super) fn patience(&self) -> Duration {
         let stat = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/stat"));
         match self.pid.map(|pid| stat(&pid.to_string())) {
-            Some(Ok(text)) => tells_of_an_end(&text),
-            Some(Err(_)) => stat("self").is_ok(),
-            None => false,
+            Some(Ok(text)) => patience_with(&text),
+            Some(Err(_)) if stat("self").is_ok() => DYING,
+            Some(Err(_)) | None => Duration::ZERO,
         }
     }
 }
 
-/// Whether a line of `/proc/PID/stat` is that of a process that is on its way out: a zombie, exiting, or
-/// with a SIGKILL before it.
-fn tells_of_an_end(stat: &str) -> bool {
+/// By a process's line in `/proc/PID/stat`: it is on its way out if it is a zombie, exiting, or has a
+/// SIGKILL before it. Any other that sleeps was not killed.
+fn patience_with(stat: &str) -> Duration {
     const EXITING: u64 = 0x4;
     const KILL: u64 = 1 << 8;
     // The name before these may hold anything.
@@ -56,7 +59,12 @@ fn tells_of_an_end(stat: &str) -> bool {
     let has = |place: usize, bit: u64| {
         fields.get(place).and_then(|text| text.parse().ok()).is_some_and(|bits: u64| bits & bit > 0)
     };
-    matches!(fields.first(), Some(&("Z" | "X"))) || has(6, EXITING) || has(28, KILL)
+    match fields.first() {
+        Some(&("Z" | "X")) => DYING,
+        _ if has(6, EXITING) || has(28, KILL) => DYING,
+        Some(&("R" | "D")) => UNCLEAR,
+        _ => Duration::ZERO,
+    }
 }
 
 impl fmt::Display for Holder {
@@ -111,7 +119,7 @@ pub(super) fn take(database: &Path) -> Result<Lock> {
     // It holds a token: for nobody else's eyes.
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(&path).map_err(|error| place::directory(database, error))?;
-    let deadline = Instant::now() + DYING;
+    let begun = Instant::now();
     for tries in 0.. {
         match file.try_lock() {
             Ok(()) => break,
@@ -120,7 +128,7 @@ pub(super) fn take(database: &Path) -> Result<Lock> {
             }
             Err(TryLockError::WouldBlock) => {
                 let holder = read(&file);
-                if !holder.is_dying() || Instant::now() > deadline {
+                if begun.elapsed() >= holder.patience() {
                     return Err(Error::Held { path: database.to_owned(), holder });
                 }
                 std::thread::sleep(MOMENT);
@@ -201,11 +209,13 @@ mod tests {
             let zeros = ["0"; 21].join(" ");
             format!("42 (a) b) {state} 1 1 1 0 -1 {flags} {zeros} {pending} 0 0")
         };
-        assert!(!tells_of_an_end(&line("S", 4_194_560, 0)));
-        assert!(!tells_of_an_end(&line("D", 4_194_560, 1 << 14)));
-        assert!(tells_of_an_end(&line("Z", 4_194_560, 0)));
-        assert!(tells_of_an_end(&line("R", 4_194_564, 0)));
-        assert!(tells_of_an_end(&line("D", 4_194_560, 1 << 8)));
-        assert!(!tells_of_an_end("no such line"));
+        assert_eq!(patience_with(&line("Z", 4_194_560, 0)), DYING);
+        assert_eq!(patience_with(&line("R", 4_194_564, 0)), DYING);
+        assert_eq!(patience_with(&line("D", 4_194_560, 1 << 8)), DYING);
+        assert_eq!(patience_with(&line("S", 4_194_560, 1 << 8)), DYING);
+        assert_eq!(patience_with(&line("R", 4_194_560, 0)), UNCLEAR);
+        assert_eq!(patience_with(&line("D", 4_194_560, 1 << 14)), UNCLEAR);
+        assert_eq!(patience_with(&line("S", 4_194_560, 0)), Duration::ZERO);
+        assert_eq!(patience_with("no such line"), Duration::ZERO);
     }
 }

@@ -35,14 +35,14 @@ pub(super) struct Opened {
 }
 
 pub(super) fn open(path: &Path, options: &Options) -> Result<Opened> {
-    let deadline = Instant::now() + lock::DYING;
+    let begun = Instant::now();
     let error = loop {
         match attach(path, options) {
             Ok(root) => return Ok(Opened { root, set_aside: None }),
             Err(error) if damage::is_of_the_log(&error) => break error,
             Err(error) => match held(&error) {
                 // Of a process that was killed, our lock may be free before DuckDB's.
-                Some(holder) if holder.is_dying() && Instant::now() < deadline => {
+                Some(holder) if begun.elapsed() < holder.patience() => {
                     std::thread::sleep(lock::MOMENT);
                 }
                 Some(holder) => return Err(Error::Held { path: path.to_owned(), holder }),
