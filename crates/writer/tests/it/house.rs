@@ -56,7 +56,8 @@ async fn long_housekeeping_does_not_make_a_writer_look_dead(mut world: World) {
     soon(&world, "SELECT count(*)::int AS n FROM kodus_workflow.writer_jobs", &json!([[0]])).await;
 }
 
-/// Neither writer has a key to seal headers with. One is busy while it takes the order; the other is not.
+/// Neither writer has a key to seal headers with. One is busy while it takes the order; the other is not,
+/// and is not there while the first is given what to be busy with: it would take that itself.
 async fn headers_that_only_one_writer_has_are_left_to_it_as_long_as_it_lives(mut world: World) {
     world.seals = false;
     let mut other = world.beside();
@@ -86,7 +87,9 @@ async fn headers_that_only_one_writer_has_are_left_to_it_as_long_as_it_lives(mut
     let job = world.run(&order).await;
     assert_eq!(job["status"], "completed", "{job}");
 
+    other.kill();
     let slow = occupy(&world, "/slower").await;
+    other.start().await;
     let (_, answer) = world.post(&order).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     let id = answer["job_id"].as_str().unwrap();
