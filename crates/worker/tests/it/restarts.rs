@@ -1,6 +1,6 @@
 //! What a worker that is stopped leaves to the next one on its directory.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::civil::date;
 use lavra_fleet::api::{JobStatus, SessionStatus};
@@ -82,7 +82,12 @@ async fn old_jobs_are_removed_with_their_results() {
     let mut config = crate::support::config(&world, &data);
     config.timing.keep = Duration::ZERO;
     let rig = Rig::with(config).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(rig.client.raw_json("GET", &format!("/scrape/{id}")).await.0, 404);
-    assert!(!data.join("results").join(&id).exists() && !data.join("jobs").join(&id).exists());
+    let begun = Instant::now();
+    while rig.client.raw_json("GET", &format!("/scrape/{id}")).await.0 != 404
+        || data.join("results").join(&id).exists()
+        || data.join("jobs").join(&id).exists()
+    {
+        assert!(begun.elapsed() < Duration::from_secs(10), "it is still there");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }

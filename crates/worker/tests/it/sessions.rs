@@ -155,7 +155,8 @@ async fn a_session_that_nobody_uses_ends_by_itself() {
     config.timing.idle = Duration::from_millis(400);
     let rig = Rig::with(config).await;
     rig.client.ready(&world, "http").await;
-    tokio::time::sleep(Duration::from_millis(900)).await;
+    // Not asked meanwhile: to ask is to use it.
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let (status, body) = rig.client.raw_json("GET", "/session/status").await;
     assert_eq!((status, &body["status"]), (200, &"terminated".into()));
     let data = rig.stop().await;

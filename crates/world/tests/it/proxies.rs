@@ -1,5 +1,6 @@
 //! Proxies that forward, as reqwest uses them.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -54,6 +55,20 @@ impl Behind {
 
     fn fail(&self, kind: ProxyFaultKind) {
         self.proxy.set_fault(Some(ProxyFault::now(kind)));
+    }
+
+    /// A proxy closes its door, and opens it, a moment after it is told to.
+    async fn until_it_connects(&self, wanted: Result<(), ErrorKind>) {
+        let begun = Instant::now();
+        loop {
+            let connected = TcpStream::connect(self.address).await;
+            let told = connected.map(drop).map_err(|error| error.kind());
+            if told == wanted {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{told:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 }
 
@@ -112,12 +127,10 @@ async fn each_fault_is_what_clients_see() {
     let behind = Behind::new().await;
     for scheme in ["http", "socks5h"] {
         behind.fail(ProxyFaultKind::Refuse);
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        let refused = TcpStream::connect(behind.address).await.unwrap_err();
-        assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+        behind.until_it_connects(Err(ErrorKind::ConnectionRefused)).await;
         assert!(behind.ask(scheme).await.unwrap_err().is_connect());
         behind.fail(ProxyFaultKind::Reset);
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        behind.until_it_connects(Ok(())).await;
         assert!(behind.ask(scheme).await.is_err());
         behind.fail(ProxyFaultKind::Deny);
         let denied = behind.proxy.meter().denied;
