@@ -44,7 +44,8 @@ fn a_base_url_that_answers_html_is_told_and_nothing_is_stored_as_done() {
     });
     let place = Place::on_duckdb();
     let process = place.start(&run(&base, &[]));
-    let told = until(Duration::from_secs(60), || place.logs().contains("is away").then_some(()));
+    // Seven requests, with waits that double between them: 32 to 63 seconds.
+    let told = until(Duration::from_secs(120), || place.logs().contains("is away").then_some(()));
     assert!(told.is_some(), "{}", place.logs());
     assert!(place.logs().contains("HTML"), "{}", place.logs());
     kill_process(Pid::from_child(&process.0), Signal::INT).unwrap();
