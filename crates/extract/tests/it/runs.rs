@@ -435,7 +435,8 @@ async fn another_number_of_pages_than_the_total_makes_is_told(world: World) {
 }
 
 async fn a_snapshot_of_a_month_that_is_over_is_left_as_it_was(world: World) {
-    let today = jiff::Zoned::now().date();
+    let zone = TimeZone::get("America/Sao_Paulo").unwrap();
+    let today = jiff::Timestamp::now().to_zoned(zone).date();
     let then = today.first_of_month().saturating_sub(jiff::Span::new().months(2));
     let row = format!(
         "INSERT INTO psa.pncp_extraction_tasks (task_id, endpoint_name, data_date, status)

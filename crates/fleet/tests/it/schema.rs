@@ -287,15 +287,20 @@ async fn a_hundred_thousand_are_queued_in_seconds() {
     assert!(world.applied(Step::default()).await);
 }
 
-/// So many missions, with `queued_at` as this SQL says.
-pub(crate) async fn fill(world: &World, count: i64, queued_at: &str) {
-    let sql = format!(
-        "INSERT INTO public.missions (id, date_start, date_end, media_type, languages, queued_at)
-         SELECT 'mis_' || lpad(to_hex(n), 32, '0'), '2025-01-01', '2025-01-31', 'all', '{{pt}}',
-                {queued_at}
-         FROM generate_series(1, {count}) AS n"
-    );
+/// So many missions, with `queued_at` as this SQL says; in slices, as tests beside this one wait for
+/// transactions that are open.
+pub(crate) async fn fill(world: &World, count: usize, queued_at: &str) {
+    const SLICE: usize = 50_000;
     let client = world.pg().client().await.unwrap();
-    client.batch_execute(&sql).await.unwrap();
+    for first in (1..=count).step_by(SLICE) {
+        let last = count.min(first + SLICE - 1);
+        let sql = format!(
+            "INSERT INTO public.missions (id, date_start, date_end, media_type, languages, queued_at)
+             SELECT 'mis_' || lpad(to_hex(n), 32, '0'), '2025-01-01', '2025-01-31', 'all', '{{pt}}',
+                    {queued_at}
+             FROM generate_series({first}, {last}) AS n"
+        );
+        client.batch_execute(&sql).await.unwrap();
+    }
     client.batch_execute("ANALYZE public.missions").await.unwrap();
 }

@@ -40,19 +40,25 @@ fn a_full_disk_holds_tasks_up_and_loses_none() {
         assert!(seen.is_some(), "not {status}: {}\n{}", lavra(&["task", "show", id]), place.logs());
     };
 
-    let running = create(r#"{"to": 20, "step_ms": 100}"#);
+    let fill = |name: &str, but_for: usize| {
+        let stat = rustix::fs::statvfs(&inside).unwrap();
+        let free = (stat.f_bavail * stat.f_frsize) as usize;
+        let filler = inside.join(name);
+        std::fs::write(&filler, vec![7; free - but_for]).unwrap();
+        filler
+    };
+    // Most of it before, so that the task is still at work when the rest is full.
+    fill("ballast", 100 << 20);
+    let running = create(r#"{"to": 40, "step_ms": 100}"#);
     is(&running, "IN_PROGRESS");
-    let stat = rustix::fs::statvfs(&inside).unwrap();
-    let free = (stat.f_bavail * stat.f_frsize) as usize;
-    let filler = inside.join("filler");
-    std::fs::write(&filler, vec![7; free - (2 << 20)]).unwrap();
+    let filler = fill("filler", 2 << 20);
 
     let order = ["task", "create", "count", "--server", &url];
     let refused = place.run(&order);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && said.contains("disk_full"), "{said}");
     // The work is done by now; that it is has to wait.
-    std::thread::sleep(Duration::from_secs(4));
+    std::thread::sleep(Duration::from_secs(5));
     assert_eq!(lavra(&["task", "show", &running])["status"], "IN_PROGRESS");
     assert!(
         place.logs().contains("the disk is nearly full"),

@@ -5,13 +5,13 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::program::{Place, Running, until};
+use crate::program::{Place, Running, port, until};
 
 const SETTINGS: &str =
     "[fleet]\npolling_session_ms = 100\npolling_job_ms = 200\npolling_queue_ms = 500\n";
 
 fn address() -> (String, String) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = port();
     (format!("127.0.0.1:{port}"), port.to_string())
 }
 

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::program::Place;
 
 const LONG: &str = r#"{"to": 600, "step_ms": 100}"#;
-const SHORT: &str = r#"{"to": 10, "step_ms": 100}"#;
+const SHORT: &str = r#"{"to": 50, "step_ms": 100}"#;
 
 fn is(status: &'static str) -> impl Fn(&serde_json::Value) -> bool {
     move |task| task["status"] == status
@@ -47,7 +47,7 @@ fn a_killed_runner_s_task_is_taken_over_within_fifteen_seconds() {
 fn a_frozen_runner_that_wakes_is_fenced_out() {
     let place = Place::on_postgres();
     let first = place.start(&["runner", "--demo-types"]);
-    let id = created(&place, r#"{"to": 40, "step_ms": 100}"#);
+    let id = created(&place, r#"{"to": 80, "step_ms": 100}"#);
     place.until(&id, Duration::from_secs(20), is("IN_PROGRESS"));
     let pid = Pid::from_child(&first.0);
     kill_process(pid, Signal::STOP).unwrap();

@@ -1,5 +1,6 @@
 //! `lavra` in a directory of its own.
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -162,6 +163,14 @@ impl Place {
         });
         assert!(found.is_some(), "no server: {}", self.logs());
     }
+}
+
+/// A port for a program that must come back to it: nobody listens there, and the kernel gives it to nobody
+/// who asks for any.
+pub(crate) fn port() -> u16 {
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let ports = std::iter::repeat_with(|| rand::random_range(15_000..31_000));
+    ports.take(1000).find(is_free).expect("a port that is free")
 }
 
 pub(crate) fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {

@@ -3,7 +3,6 @@
 //! library, ad by ad.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener as StdListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -18,7 +17,7 @@ use reqwest::Method;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::program::{Place, Running, until};
+use crate::program::{Place, Running, port, until};
 
 const SETTINGS: &str = "
 [fleet]
@@ -47,11 +46,6 @@ const FORMATS: [(&str, Format); 3] =
 const LANGUAGES: [&str; 2] = ["pt", "en"];
 const MISSIONS: i64 = DAYS as i64 * 3 * 2;
 const PATIENCE: Duration = Duration::from_secs(150);
-
-/// A port that nobody has, for a program that must come back to it.
-fn port() -> u16 {
-    StdListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 /// One of our programs, which can be killed and started again as it was.
 struct Program {

@@ -6,7 +6,7 @@ use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::program::{Place, Running, until};
+use crate::program::{Place, Running, port, until};
 
 const KEY: &str = "marker-worker-key-5d20";
 const PASSWORD: &str = "proxy-password";
@@ -68,11 +68,6 @@ fn worker(place: &Place, port: u16, base_url: &str) -> Running {
     place.start_with(&args, &[("LAVRA_WORKER_API_KEY", KEY)])
 }
 
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
 #[test]
 fn a_worker_is_killed_in_the_middle_of_a_scrape_and_brings_home_the_truth() {
     let (place, caller) = (Place::on_duckdb(), Caller::new());
@@ -83,7 +78,7 @@ fn a_worker_is_killed_in_the_middle_of_a_scrape_and_brings_home_the_truth() {
     let socks = told(&place, "proxy 1 is at ");
     let slow = json!({ "latency_ms": 60 });
 
-    let port = free_port();
+    let port = port();
     let base = format!("http://127.0.0.1:{port}");
     let first = worker(&place, port, &ads);
     let session = json!({

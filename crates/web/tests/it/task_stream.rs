@@ -31,7 +31,7 @@ async fn a_stream_shows_a_life_from_the_beginning_to_the_end(place: Place) {
     let step = json!({"progress": 50, "state": "Half"});
     server.report(&task, "progress", step).await.expect(200);
     let half = stream.next().await.unwrap();
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
     assert_eq!(half.data.as_ref().unwrap()["state"], "Half");
     server.report(&task, "complete", json!({})).await.expect(200);
     let rest = stream.rest().await;
@@ -117,9 +117,9 @@ async fn an_id_from_another_life_starts_over() {
 async fn a_silent_stream_sends_comments() {
     let server = Server::file().await;
     let id = server.create(KIND, &json!({})).await;
-    let mut stream = server.stream(&format!("/tasks/{id}/stream"), Some("0")).await;
     let start = Instant::now();
+    let mut stream = server.stream(&format!("/tasks/{id}/stream"), Some("0")).await;
     let message = stream.any().await.unwrap();
     assert!(message.is_comment && message.data.is_none(), "{message:?}");
-    assert!((14..18).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    assert!((14..30).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }

@@ -83,7 +83,7 @@ pub(crate) fn quick() -> Timing {
 pub(crate) fn config(world: &World, data: &Path) -> Config {
     let mut source = lavra_worker::ads().unwrap();
     source.base_url = world.base_url.parse().unwrap();
-    source.limits.timeout = Duration::from_secs(1);
+    source.limits.timeout = Duration::from_secs(3);
     Config {
         data: data.to_owned(),
         api_key: Some(KEY.to_owned().into()),

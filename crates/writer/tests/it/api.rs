@@ -285,24 +285,24 @@ async fn long_bodies_are_read_a_few_at_a_time() {
         socket.write_all(&body.as_bytes()[..1000]).await.unwrap();
         socket
     };
-    let finish = async |mut socket: tokio::net::TcpStream| {
+    let finish = async |mut socket: tokio::net::TcpStream, millis: u64| {
         let mut answer = String::new();
         let sent = async {
             socket.write_all(&body.as_bytes()[1000..]).await.unwrap();
             socket.read_to_string(&mut answer).await.unwrap();
         };
-        tokio::time::timeout(Duration::from_millis(1500), sent).await.map(|()| answer)
+        tokio::time::timeout(Duration::from_millis(millis), sent).await.map(|()| answer)
     };
     let mut half = Vec::new();
     for _ in 0..4 {
         half.push(begin().await);
     }
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let waits = finish(begin().await).await;
+    let waits = finish(begin().await, 1500).await;
     assert!(waits.is_err(), "it was read as the fifth: {waits:?}");
     let job = world.run(&inline("ads", &json!([{ "id": "short" }]))).await;
     assert_eq!(job["status"], "completed", "{job}");
     half.clear();
-    let told = finish(begin().await).await.unwrap();
+    let told = finish(begin().await, 20_000).await.unwrap();
     assert!(told.starts_with("HTTP/1.1 200"), "{told}");
 }

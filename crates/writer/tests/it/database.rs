@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{World, failed, from_file, inline, with_files};
+use crate::support::{World, failed, from_file, inline, soon, with_files};
 
 lavra_testkit::on_servers!(
     identifiers_are_the_catalogs_whatever_they_hold,
@@ -464,8 +464,10 @@ async fn a_table_that_someone_else_makes_meanwhile_is_written(mut world: World) 
     let mut order = inline("made", &json!([{ "id": 1 }]));
     order["config"]["create_table"] = json!(true);
     let make = "BEGIN; CREATE TABLE public.made (id int PRIMARY KEY); SELECT pg_sleep(1.5); COMMIT";
+    let is_made = "SELECT count(*)::int AS n FROM pg_stat_activity
+                   WHERE datname = current_database() AND wait_event = 'PgSleep'";
     let ((), job) = tokio::join!(world.execute(make), async {
-        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        soon(&world, is_made, &json!([[1]])).await;
         world.run(&order).await
     });
     assert_eq!(job["status"], "completed", "{job}");

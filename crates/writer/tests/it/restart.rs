@@ -159,7 +159,7 @@ async fn an_insert_of_a_source_that_became_shorter_fails(mut world: World) {
     };
     let (long, short) = (json!(elements(300)).to_string(), json!(elements(20)).to_string());
     let site = Site::serve(move |_, before| match before {
-        0 => Answer { pause: Some(Duration::from_millis(75)), ..Answer::ok(long.clone()) },
+        0 => Answer { pause: Some(Duration::from_millis(300)), ..Answer::ok(long.clone()) },
         _ => Answer::ok(short.clone()),
     })
     .await;

@@ -1,23 +1,19 @@
 //! Files that an export puts into a bucket.
 
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::{complete, run, said, world};
-use crate::program::{Place, Running, until};
+use crate::program::{Place, Running, port, until};
 
 #[test]
 fn an_export_goes_to_a_bucket() {
     let (world, place) = (world(&["--scale", "0.02"]), Place::on_duckdb());
     let summary = complete(&place, &run(&world.base, &[]));
     let python = std::env::var("LAVRA_TEST_PYTHON").expect("run it by cargo xtask test");
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
-    let port = port.to_string();
+    let port = port().to_string();
     let server = Command::new(&python)
         .args(["-m", "moto.server", "--host", "127.0.0.1", "--port", &port])
         .stdout(Stdio::null())

