@@ -182,7 +182,7 @@ async fn a_claim_that_waits_wakes_at_once(place: Place) {
     let wish = json!({"worker": Uuid::new_v4(), "types": [KIND], "wait_seconds": 1});
     let answer = server.post("/tasks:claim", &wish).await.expect(200);
     assert_eq!(answer, json!({"tasks": []}));
-    assert!((900..9000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
+    assert!((900..2000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
 }
 
 async fn a_claim_whose_caller_hung_up_takes_nothing(place: Place) {

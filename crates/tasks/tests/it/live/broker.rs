@@ -198,21 +198,12 @@ async fn ten_thousand_creates_during_an_outage_are_all_delivered() {
     let config = config(url.replace(host, &proxy.address.to_string()));
     let (mut rig, broker) = rig(&world, config).await;
     until("the connection", Duration::from_secs(10), async || broker.health().connected).await;
-    let mut usual = Duration::ZERO;
-    for _ in 0..3 {
-        usual = usual.max(creates(&rig, 1000).await);
-    }
+    let usual = creates_in(&rig, 3).await;
 
     proxy.down(true);
     until("the outage", Duration::from_secs(10), async || !broker.health().connected).await;
     let begun = Instant::now();
-    let mut rounds = Vec::new();
-    for _ in 0..10 {
-        rounds.push(creates(&rig, 1000).await);
-    }
-    rounds.sort();
-    // Tests beside this one may make some rounds slow; an outage would make them all.
-    let during = rounds[rounds.len() / 2];
+    let during = creates_in(&rig, 10).await;
     if let Some(rest) = Duration::from_secs(10).checked_sub(begun.elapsed()) {
         tokio::time::sleep(rest).await;
     }
@@ -233,6 +224,17 @@ async fn ten_thousand_creates_during_an_outage_are_all_delivered() {
     eprintln!("p99 of a create: usually {usual:?}, during the outage {during:?}");
     assert!(during <= usual * 2, "creation slowed down: usually {usual:?}, now {during:?}");
     rig.stop().await;
+}
+
+/// A thousand creates in each round; the median of what the rounds say. Tests beside this one may make
+/// some of them slow; an outage would make them all.
+async fn creates_in(rig: &Rig, rounds: usize) -> Duration {
+    let mut said = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        said.push(creates(rig, 1000).await);
+    }
+    said.sort();
+    said[rounds / 2]
 }
 
 /// Creates one by one, eight at a time; the 99th percentile of their times.
